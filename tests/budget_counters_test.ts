@@ -154,3 +154,41 @@ Deno.test("a key of one agent is shown its own counters, and those of its runs a
     assert.deepEqual(await seen({ per: "day", each }), [[[id, 2, 8, "ok"]], 2, { kind: each, id }]);
   }
 });
+
+Deno.test("counters are sorted by what is used or left, or by name, page by page, and are CSV", async () => {
+  await using purser = await openTestPurser();
+  const id = await add(purser, { name: "Customers", per: "day", each: "tag:customer", mode: "strict" });
+  for (const [index, customer] of ["b", "a c", "d"].entries()) {
+    await spend(purser, index + 1, { tags: { customer } });
+  }
+  const order = async (query: string) => (await countersOf(purser, id, query)).map(({ id }) => id);
+  assert.deepEqual(await order(""), ["d", "a c", "b"]);
+  assert.deepEqual(await order("?sort=name"), ["a c", "b", "d"]);
+  // What is reserved counts, and so does a raise of one counter.
+  await purser.api("POST", "/budgets/reservations", {
+    ...{ agent_id: "coder", worst_case_usd: 4, tags: { customer: "b" } },
+  });
+  await purser.api("POST", `/budgets/${id}/raises`, { extra_usd: 5, counter: "d" });
+  assert.deepEqual(await order("?sort=left"), ["b", "a c", "d"]);
+  const { headers, body } = await purser.api("GET", `/budgets/${id}/counters?sort=left&limit=2`);
+  assert.deepEqual(body.map(({ id }: BudgetCounterState) => id), ["b", "a c"]);
+  const next = /<([^>]*)>; rel="next"/.exec(headers.get("link") ?? "")![1]!;
+  assert.deepEqual((await purser.api("GET", next)).body.map(({ id }: BudgetCounterState) => id), ["d"]);
+  const { status } = await purser.api("GET", `/budgets/${id}/counters?sort=spent`);
+  assert.equal(status, 400);
+  const keys = [
+    await makeKey(purser, ["run"], { name: "zoe" }),
+    await makeKey(purser, ["run"], { name: "Anna" }),
+  ];
+  for (const { key } of keys) await spend(purser, 1, { agent_id: "coder" }, key);
+  const names = async (budgetId: string) =>
+    (await countersOf(purser, budgetId, "?sort=name")).map(({ key_name }) => key_name);
+  assert.deepEqual(await names(await add(purser, { per: "day", each: "key" })), ["Anna", "zoe"]);
+  assert.deepEqual(await names(await add(purser, { per: "day", each: "key", agent_id: "coder" })), [
+    "Anna",
+    "zoe",
+  ]);
+  await spend(purser, 1, { session_id: "ses_1" });
+  const sessions = await add(purser, { per: "session" });
+  assert.equal((await countersOf(purser, sessions, "?sort=left")).length, 1);
+});

@@ -128,6 +128,8 @@ Deno.test("a raise can be for one counter of a budget with many, and is refused 
   const wrong = await raise({ counter: "amce" });
   assert.deepEqual([wrong.status, wrong.body.details.issues[0].path], [400, "counter"]);
   assert.match(wrong.body.detail, /no counter of tag:customer "amce"; did you mean "acme"/);
+  const tiny = await raise({ extra_usd: 1e-10 });
+  assert.deepEqual([tiny.status, tiny.body.details.issues[0].path], [400, "extra_usd"]);
   const one = await add(purser, { name: "One", ...MONTH });
   const answer = await purser.api("POST", `${BUDGETS}/${one.budget_id}/raises`, {
     extra_usd: 1,

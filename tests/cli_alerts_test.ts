@@ -311,3 +311,40 @@ Sessions of the night  session of researcher-production-eu  - of $0.50
 `,
   );
 });
+
+Deno.test("alerts add names subjects, and has a short form with a name and a severity of its own", async () => {
+  await using books = await openTestBooks();
+  const run = async (line: string) => {
+    const { code, out, err } = await books.purser(line);
+    return [code, out.replace(/rule_\w+/, "ID"), err] as const;
+  };
+  const [code, added, warned] = await run("alerts add --each tag:customer --day 50");
+  assert.deepEqual([code, warned], [0, ""]);
+  assert.equal(
+    added,
+    "Added rule ID $50 in a day of each tag:customer: warning at $50 in a day of each tag:customer, again after 1h\n",
+  );
+  const [, acme, unknown] = await run(
+    'alerts add --name Acme --month 500 --tag customer=acme --model "claude-opus-*" --severity critical',
+  );
+  assert.match(acme, /Acme: critical at \$500 in a month of model claude-opus-\*, tag customer=acme, again/);
+  assert.match(unknown, /no calls yet: nothing has been spent for model claude-opus-\*, tag customer=acme/);
+  const [, changed] = await run("alerts set Acme --tag none --model none --each key --hour 5");
+  assert.match(changed, /Acme: critical at \$5 in an hour of each key/);
+  for (
+    const [line, message] of [
+      ["alerts add --day 5 --threshold-usd 5", /--day together with --threshold-usd/],
+      ["alerts add --day 5 --hour 1", /--hour together with --day/],
+      ["alerts add --day 0", /0 is not greater than 0/],
+      ["alerts add --day 5 --each weather", /weather is not one of agent, session, key/],
+      ["alerts add --day 5 --tag a:b=1", /a:b/],
+      ["alerts add --day 5 --key nobody", /no API key has the name or the id "nobody"/],
+      ["alerts add --each key --threshold-usd 5", /without --name, --threshold-type, --severity/],
+    ] as const
+  ) {
+    const [code, , err] = await run(line);
+    assert.ok(code === 2 || code === 1, line);
+    assert.match(err, message);
+  }
+  assert.equal(JSON.parse((await books.purser("alerts list --json")).out).length, 2);
+});

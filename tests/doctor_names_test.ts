@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { AlertRule } from "../src/contract/alerts/alert_rules.ts";
 import { sendTo } from "./gateway/requests.ts";
 import { answerTo } from "./harness/answers.ts";
 import { EVENT } from "./harness/bodies.ts";
@@ -86,6 +87,28 @@ Deno.test("an enabled alert rule of an agent of which there is nothing is a warn
   assert.equal(status, "warning");
   assert.match(detail, /^2 enabled, 1 disabled; Lost is for agent resarcher, of which there is nothing/);
   assert.equal(advice, "Check the agent's name: purser alerts set Lost --agent researcher");
+});
+
+Deno.test("an alert rule of a tag that no call has is a warning, and says so in its list and its page", async () => {
+  await using purser = await openTestPurser();
+  await purser.api("POST", "/costs/events", [{ ...EVENT, tags: { customer: "acme" } }]);
+  const rule = { threshold_type: "per_day_usd", threshold_usd: 1, severity: "info" };
+  await add(purser, "/alerts/rules", { ...rule, name: "Fine", tags: { customer: "acme" } });
+  await add(purser, "/alerts/rules", { ...rule, name: "Lost", tags: { customer: "amce" } });
+  await add(purser, "/alerts/rules", { ...rule, name: "Opus", model: "claude-opus-*" });
+  const { status, detail, advice } = await check(purser, "alert rules");
+  assert.equal(status, "warning");
+  assert.match(
+    detail,
+    /Lost is for tag:customer amce, of which there is nothing; Opus is for model claude-opus-\*/,
+  );
+  assert.equal(advice, "Check the tag's name: purser alerts set Lost --tag customer=acme");
+  const { body: rules } = await purser.api("GET", "/alerts/rules");
+  assert.deepEqual(rules.map(({ unknown }: AlertRule) => unknown), [
+    undefined,
+    { kind: "tag:customer", id: "amce", nearest: "acme" },
+    { kind: "model", id: "claude-opus-*", nearest: null },
+  ]);
 });
 
 Deno.test("active keys that share a name are a warning with their ids", async () => {

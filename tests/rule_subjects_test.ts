@@ -127,7 +127,10 @@ Deno.test("a rule of unknown or contradictory subjects is refused, and nothing i
     [{ tags: { a: "1" }, threshold_type: "per_run_usd" }, "tags", /can't be together with per run/],
     [{ each: "weather" }, "each", /must be one of agent, session, key/],
     [{ tags: { a: "1", b: "1", c: "1", d: "1", e: "1" } }, "tags", /at most 4 tags/],
-    [{ tags: { "a:b": "1" } }, "tags", /./],
+    [{ tags: { "a:b": "1" } }, "tags", /tags\.a:b/],
+    [{ tags: Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`k${n}`, "v"])) }, "tags", /tags/],
+    [{ ...of("acme"), threshold_usd: 1e-10 }, "threshold_usd", /nine decimals/],
+    [{ model: "claude-[ab]" }, "model", /a pattern whose stars/],
     [
       { threshold_type: "plan_window_pct", threshold_usd: null, threshold_pct: 80, each: "agent" },
       "threshold_type",

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { BudgetRefusal } from "../src/contract/budgets/budget_refusals.ts";
 import { BudgetExceededError } from "../src/kernel/errors.ts";
 import { answerTo } from "./harness/answers.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
@@ -32,7 +33,14 @@ for (const more of [{}, { onPart() {} }]) {
     const last = events.at(-1)!;
     assert.equal(last.type, "budget.exceeded");
     assert.equal(last.payload.cost_usd_so_far, 0.0000081);
-    assert.equal(events.at(-2)!.type, "tool.returned");
+    assert.deepEqual(events.slice(-3, -1).map(({ type }) => type), ["tool.returned", "budget.refused"]);
+    const { body: refusals } = await purser.api("GET", "/budgets/refusals");
+    assert.deepEqual(
+      refusals.map(({ run_id, reason, cost_usd_so_far, budget_usd, refused_by }: BudgetRefusal) => [
+        ...[run_id, reason, cost_usd_so_far, budget_usd, refused_by],
+      ]),
+      [[error.extensions.run_id, "spent", 0.0000081, 0.0000081, []]],
+    );
     assert.equal((await purser.messages("s1")).length, 7);
   });
 }

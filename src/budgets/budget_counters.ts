@@ -16,8 +16,16 @@ import {
 } from "../ledger/mod.ts";
 import type { BudgetCounter } from "../contract/budgets/budget_state.ts";
 import { calendarIn, daysOf } from "../contract/windows.ts";
+import type { CounterSort } from "../contract/values.ts";
 import { BUDGETED } from "../contract/costs/dimensions.ts";
-import { indexedBy, isAfter, NOT_INDEXED, type Statement } from "../store/mod.ts";
+import {
+  DATABASE_NOW,
+  indexedBy,
+  isAfter,
+  NOT_INDEXED,
+  type SqlValue,
+  type Statement,
+} from "../store/mod.ts";
 import { type BudgetRow, subjectsOfScope } from "./budget_fields.ts";
 import { DEFINED } from "./known_scopes.ts";
 
@@ -82,22 +90,58 @@ interface CounterQuery {
 export function selectCounters(row: BudgetRow, { from, owner }: CounterQuery): Statement {
   const kind = countersOf(row);
   if (kind === "run" || kind === "session") return selectEntities(kind, row, owner);
-  const { sql, args } = kind === undefined ? selectShaped(row, from) : selectWindowed(kind, row, from);
-  return { sql: `${sql} LIMIT ${READ_EXACTLY}`, args };
+  return mostSpent(kind === undefined ? selectShaped(row, from) : selectWindowed(kind, row, from));
 }
 
-/** Returns the query for a page of the scopes of all counters of a budget, those with the most spending since `from` first. */
+/** A query for scopes, each with what it has spent, roughly; and SQL for the value that an `o.scope` is of. */
+interface Selection {
+  sql: string;
+  args: readonly SqlValue[];
+  value: string;
+}
+
+const mostSpent = ({ sql, args }: Selection): Statement => ({
+  sql: `SELECT o.scope FROM (${sql}) o ORDER BY o.spent DESC, o.scope LIMIT ${READ_EXACTLY}`,
+  args,
+});
+
+/** Returns the query for a page of the scopes of all counters of a budget: those with the most spending since `from` first, or else. */
 export function selectAllCounters(
   row: BudgetRow,
-  { limit, offset, ...query }: CounterQuery & { limit: number; offset: number },
+  { limit, offset, sort = "used", now, ...query }: CounterQuery & {
+    limit: number;
+    offset: number;
+    sort?: CounterSort;
+    now: number;
+  },
 ): Statement {
   const kind = countersOf(row);
-  const { sql, args } = kind === undefined
+  const isEntity = kind === "run" || kind === "session";
+  const { sql, args, value } = kind === undefined
     ? selectShaped(row, query.from)
-    : kind === "run" || kind === "session"
+    : isEntity
     ? selectAllEntities(kind, row, query)
     : selectWindowed(kind, row, query.from, DEFINED[kind]);
-  return { sql: `${sql} LIMIT ${limit} OFFSET ${offset}`, args };
+  const [from, at, budgetId] = [1, 2, 3].map((index) => `?${args.length + index}`);
+  const used = `o.spent DESC, o.scope${isEntity ? " DESC" : ""}`;
+  const held = row.mode === "strict"
+    ? `h.worst_nano_usd`
+    : `CASE WHEN h.expires_at > ${DATABASE_NOW} THEN h.estimate_nano_usd END`;
+  const order: Record<CounterSort, string> = {
+    used,
+    left: `o.spent + (SELECT ${roughSum(held)} FROM reservations h
+      WHERE h.scope = o.scope AND h.at >= ${from} AND (h.expires_at > ${DATABASE_NOW} OR h.is_held = 1))
+      - (SELECT ${roughSum("e.extra_nano_usd")} FROM budget_raises e WHERE e.budget_id = ${budgetId}
+      AND e.scope = o.scope AND (e.until IS NULL OR e.until > ${at})) DESC, o.scope`,
+    name: (row.each ?? kind) === "key"
+      ? `lower(coalesce((SELECT k.name FROM api_keys k WHERE k.key_id = ${value}), ${value})), o.scope`
+      : "o.scope",
+  };
+  const more = sort === "left" ? [query.from, now, row.budgetId] : [];
+  return {
+    sql: `SELECT o.scope FROM (${sql}) o ORDER BY ${order[sort]} LIMIT ${limit} OFFSET ${offset}`,
+    args: [...args, ...more],
+  };
 }
 
 /** The end of no time. */
@@ -128,8 +172,7 @@ export function scopesOfShape(
 
 /** Returns the query for the scopes of the counters of a rule that has many, with the most spending since `from`. */
 export function selectRuled(row: Counting, from: number): Statement {
-  const { sql, args } = selectShaped(row, from, notRuled);
-  return { sql: `${sql} LIMIT ${READ_EXACTLY}`, args };
+  return mostSpent(selectShaped(row, from, notRuled));
 }
 
 /** Selects the scopes of the shape of a budget. Parameters: 1 to 3 those of `scopesOfShape()`, 4 per, 5 from, 6 the shape. */
@@ -137,21 +180,21 @@ function selectShaped(
   row: Counting,
   from: number,
   isUnnamed = notNamed,
-): Required<Pick<Statement, "sql" | "args">> {
+): Selection {
   const { where, args } = scopesOfShape(row, "scope");
   return {
     sql: `WITH tail(scope, cost) AS MATERIALIZED (
   SELECT c.scope, ${roughSum("CASE WHEN c.at >= ?5 THEN c.cost_nano_usd END")} FROM call_scopes c
   WHERE c.shape = ?6 AND c.scope IS NOT NULL AND ${isAfter(DECIDED_POSITION, "c.position")} GROUP BY 1
 )
-SELECT s.scope FROM (
+SELECT s.scope, ${spentSince(row, from).replaceAll("?2", "?5")} + coalesce(tail.cost, 0) AS spent FROM (
   SELECT scope FROM (SELECT scope FROM spend_counters WHERE kind = 'lifetime' AND ${where}
     ORDER BY whole_usd DESC LIMIT ${AGENTS}) dearest
   UNION SELECT scope FROM tail WHERE ${where}
   UNION SELECT scope FROM (SELECT DISTINCT scope FROM reservations WHERE ${where} LIMIT ${NEWEST}) reserved
-) s LEFT JOIN tail ON tail.scope = s.scope WHERE ${isCounted(row, "s.scope", "?4", isUnnamed)}
-ORDER BY ${spentSince(row, from).replaceAll("?2", "?5")} + coalesce(tail.cost, 0) DESC, s.scope`,
+) s LEFT JOIN tail ON tail.scope = s.scope WHERE ${isCounted(row, "s.scope", "?4", isUnnamed)}`,
     args: [...args, row.per, from, row.shape],
+    value: "substr(o.scope, length(?1) + 1, length(o.scope) - length(?1) - length(?3))",
   };
 }
 
@@ -161,7 +204,7 @@ function selectWindowed(
   row: BudgetRow,
   from: number,
   defined?: string,
-): Required<Pick<Statement, "sql" | "args">> {
+): Selection {
   const isOfKind = isScopeOf(kind, "scope");
   return {
     // The calls after the counters are read once, whatever the number of scopes.
@@ -171,15 +214,15 @@ function selectWindowed(
     } FROM calls c ${NOT_INDEXED}
   WHERE ${isAfter(DECIDED_POSITION, "c.position")} AND ${columnOf(kind)} IS NOT NULL GROUP BY 1
 )
-SELECT s.scope FROM (
+SELECT s.scope, ${spentSince(row, from)} + coalesce(tail.cost, 0) AS spent FROM (
   SELECT scope FROM (SELECT scope FROM spend_counters WHERE kind = 'lifetime' AND ${isOfKind}
     ORDER BY whole_usd DESC LIMIT ${AGENTS}) dearest
   UNION SELECT scope FROM tail
   UNION SELECT scope FROM (SELECT DISTINCT scope FROM reservations WHERE ${isOfKind} LIMIT ${NEWEST}) reserved
   ${defined === undefined ? "" : `UNION ${defined}`}
-) s LEFT JOIN tail ON tail.scope = s.scope WHERE ${notNamed("s.scope", "?1")}
-ORDER BY ${spentSince(row, from)} + coalesce(tail.cost, 0) DESC, s.scope`,
+) s LEFT JOIN tail ON tail.scope = s.scope WHERE ${notNamed("s.scope", "?1")}`,
     args: [row.per, from],
+    value: idInScope(kind, "o.scope"),
   };
 }
 
@@ -200,7 +243,7 @@ function selectAllEntities(
   kind: "run" | "session",
   row: BudgetRow,
   { from, owner }: CounterQuery,
-): Required<Pick<Statement, "sql" | "args">> {
+): Selection {
   const { per, scope } = row;
   const id = `${kind}_id`;
   const named = entityOf(scope);
@@ -220,7 +263,7 @@ function selectAllEntities(
   SELECT c.${id}, ${roughSum("c.cost_nano_usd")} FROM calls c ${NOT_INDEXED}
   WHERE ${isAfter(DECIDED_POSITION, "c.position")} AND c.${id} IS NOT NULL GROUP BY 1
 )
-SELECT ${scopeSql(kind, "s.id")} FROM (
+SELECT ${scopeSql(kind, "s.id")} AS scope, ${value} AS spent FROM (
   SELECT ${id} AS id FROM usage_${kind}s WHERE last_at >= ?4
   UNION SELECT c.${id} FROM calls c ${NOT_INDEXED} WHERE ${
       isAfter(TOTALS_POSITION, "c.position")
@@ -228,8 +271,9 @@ SELECT ${scopeSql(kind, "s.id")} FROM (
   UNION SELECT ${idInScope(kind, "scope")} FROM (${reservedScopes(kind)}) reserved
 ) s LEFT JOIN tail ON tail.id = s.id
 WHERE ${isCounted(row, scopeSql(kind, "s.id"), "?1")} AND ${isNamed}
-  AND ${isOwned(kind)} ORDER BY ${value} DESC, s.id DESC`,
+  AND ${isOwned(kind)}`,
     args: [per, named?.id ?? "", owner ?? null, from],
+    value: idInScope(kind, "o.scope"),
   };
 }
 

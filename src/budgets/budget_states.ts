@@ -1,6 +1,6 @@
 import type { BudgetCounter, BudgetCounterState, BudgetState } from "../contract/budgets/budget_state.ts";
 import { NEAR_LIMIT, WARNING_DECIMALS } from "../contract/limits.ts";
-import type { BudgetPeriod } from "../contract/values.ts";
+import type { BudgetPeriod, CounterSort } from "../contract/values.ts";
 import { ROLLING_MS, startOf } from "../contract/windows.ts";
 import { type Clock, toIso } from "../kernel/clock.ts";
 import { type NanoUsd, toUsd } from "../kernel/money.ts";
@@ -29,7 +29,7 @@ import {
   selectCounters,
   selectRuled,
 } from "./budget_counters.ts";
-import type { BudgetRow } from "./budget_fields.ts";
+import { type BudgetRow, FORECAST } from "./budget_fields.ts";
 import { asSeenBy } from "./seen_budget.ts";
 import { readStandings } from "./standings.ts";
 
@@ -70,12 +70,12 @@ export function describeFigures({ limitNanoUsd, warnAt }: Limits, figures: Figur
 }
 
 function stateOf(
-  [lowest = NEAR_LIMIT]: readonly number[],
+  warnAt: readonly number[],
   spent: NanoUsd,
   limit: NanoUsd,
 ): BudgetState["state"] {
   if (spent >= limit) return "reached";
-  const near = Math.min(lowest, NEAR_LIMIT);
+  const near = Math.min(...warnAt.filter((share) => share !== FORECAST), NEAR_LIMIT);
   const whole = 10n ** BigInt(WARNING_DECIMALS);
   return spent * whole >= limit * BigInt(Math.round(near * Number(whole))) ? "near" : "ok";
 }
@@ -256,20 +256,20 @@ function isMore(a: Figures, b: Figures): boolean {
 }
 
 /**
- * Lists the counters of a budget, those with the most spending first: every agent or active key, or the sessions or runs of the
+ * Lists the counters of a budget, by default those with the most spending first: every agent or active key, or the sessions or runs of the
  * present window. A budget with a single counter has an empty list. A viewer of one agent gets its own.
  */
 export async function listCounters(
   ctx: StateContext,
   budget: BudgetRow,
-  { viewer, limit, offset }: { viewer: Viewer; limit: number; offset: number },
+  { viewer, ...page }: { viewer: Viewer; limit: number; offset: number; sort?: CounterSort },
 ): Promise<BudgetCounterState[]> {
   const row = asSeenBy(budget, viewer);
   if (!row || !hasCounters(budget)) return [];
   const now = ctx.clock.now();
-  const query = { from: await readFrom(ctx, row, now), owner: viewer.agentId, limit, offset };
+  const query = { from: await readFrom(ctx, row, now), owner: viewer.agentId, now, ...page };
   const scopes = !hasCounters(row)
-    ? offset === 0 ? [row.scope] : []
+    ? page.offset === 0 ? [row.scope] : []
     : (await ctx.store.readLong(selectAllCounters(row, query))).rows.map(([scope]) => scope as string);
   const figures = await readFigures(ctx, scopes.map((scope) => ({ row, scope })), now);
   const entities = scopes.map((scope) => counterOf(row, scope)!);

@@ -7,6 +7,7 @@ import type {
   BudgetInput,
   WholeBudget,
 } from "../contract/budgets/budgets.ts";
+import type { CounterSort } from "../contract/values.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { invalidField } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
@@ -167,14 +168,14 @@ export async function getBudget(
 }
 
 /**
- * Lists the counters of a budget that has many, those with the most spending first.
+ * Lists the counters of a budget that has many, by default those with the most spending first.
  *
  * @throws {PurserError} `not_found`
  */
 export async function listBudgetCounters(
   ctx: Pick<BudgetContext, "store" | "query" | "clock">,
   budgetId: string,
-  page: { viewer: Viewer; limit: number; offset: number },
+  page: { viewer: Viewer; limit: number; offset: number; sort?: CounterSort },
 ): Promise<BudgetCounterState[]> {
   return await listCounters(ctx, await readBudget(ctx.query, budgetId, page.viewer), page);
 }

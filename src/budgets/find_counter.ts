@@ -33,7 +33,8 @@ export async function findCounter(
     ? scopeOf(part as Counted, id)
     : scopeBy([...subjectsOfScope(budget.scope), [part as SubjectPart, id]]);
   const from = await readFrom(ctx, budget, ctx.clock.now());
-  const { rows } = await ctx.store.readLong(selectAllCounters(budget, { from, limit: MAX_NAMES, offset: 0 }));
+  const page = { from, now: ctx.clock.now(), limit: MAX_NAMES, offset: 0 };
+  const { rows } = await ctx.store.readLong(selectAllCounters(budget, page));
   const scopes = rows.map(([found]) => found as string);
   if (scopes.includes(scope)) return scope;
   // One of those with less spending is not among the first.

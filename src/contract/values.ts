@@ -49,6 +49,10 @@ export type BudgetPeriod = typeof BUDGET_PERIODS[number];
 export const BUDGET_EACH = SUBJECTS;
 export type BudgetEach = SubjectKind;
 
+/** The orders of the counters of a budget: the most used first, the least left, or their names. */
+export const COUNTER_SORTS = ["used", "left", "name"] as const;
+export type CounterSort = typeof COUNTER_SORTS[number];
+
 /** `watch` refuses nothing and counts the calls that it would have refused; `ask` asks a person for more before it refuses. */
 export const BUDGET_ACTIONS = ["refuse", "watch", "ask"] as const;
 export type BudgetAction = typeof BUDGET_ACTIONS[number];

@@ -262,7 +262,7 @@ for (const kind of dialectKinds()) {
     await t.add();
     await t.spend(100n);
     const answer = await a.gate.admitElsewhere({
-      ...{ agentId: "helper", sessionId: null, keyId: null },
+      ...{ agentId: "helper", sessionId: null, keyId: null, subjects: {} },
       ...{ estimateNanoUsd: 10n, worstNanoUsd: null, ttlMs: 1_000 },
     });
     assert.ok(!answer.go);

@@ -40,6 +40,7 @@ export function ruleRow(given: Partial<RuleRow> = {}): RuleRow {
     isOver: false,
     each: null,
     shape: null,
+    calendar: null,
     ...given,
   };
 }

@@ -252,7 +252,7 @@ function measuredBy(state: RuleState, call: ModelCall, all: readonly RuleState[]
   const part = eachOf(rule);
   const name = part === undefined ? "" : partOf(call, part);
   if (name === null) return undefined;
-  const named = part === undefined
+  const named = rule.each === null || part === undefined
     ? []
     : all.filter(({ rule: { scope, shape, enabled, thresholdType } }) =>
       enabled && shape === null && thresholdType === rule.thresholdType && scope !== ALL_CALLS &&

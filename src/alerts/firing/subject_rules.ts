@@ -42,9 +42,9 @@ const EACH = {
     `r.enabled = 1 AND r.shape IS NOT NULL AND r.shape = s.shape AND r.threshold_type = '${type}'
   AND (r.scope IN ('', NEW.agent_id) OR EXISTS (SELECT 1 FROM call_scopes o
     WHERE o.position = NEW.position AND o.scope = r.scope))
-  AND NOT EXISTS (SELECT 1 FROM alert_rules o ${indexedBy("alert_rules_named")}
+  AND (r.each IS NULL OR NOT EXISTS (SELECT 1 FROM alert_rules o ${indexedBy("alert_rules_named")}
     WHERE o.enabled = 1 AND o.shape IS NULL AND o.threshold_type = r.threshold_type
-      AND o.scope = CASE s.shape WHEN 'agent' THEN NEW.agent_id ELSE s.scope END)`,
+      AND o.scope = CASE s.shape WHEN 'agent' THEN NEW.agent_id ELSE s.scope END))`,
 };
 
 /** SQL for the rules of a kind and window that fire. */

@@ -29,13 +29,19 @@ export function describeRule(
       "threshold_usd" | "threshold_pct" | "severity" | "repeat" | "cooldown_seconds" | "enabled"
     >,
 ): string {
-  const article = rule.threshold_type === "per_hour_usd" ? "an" : "a";
-  const when = `${rule.severity} at ${
-    rule.threshold_usd === null
-      ? `${rule.threshold_pct}%`
-      : formatThreshold(parseTotalUsd(rule.threshold_usd))
-  } in ${article} ${describeWatch(rule)}`;
+  const when = `${rule.severity} at ${describeThreshold(rule)}`;
   return `${when}, ${describeCooldown(rule)}${rule.enabled ? "" : "; it is disabled"}`;
+}
+
+/** Describes the threshold of a rule and what it measures: `$10 in a day of all agents`. */
+export function describeThreshold(
+  rule: Watching & Pick<AlertRule, "threshold_usd" | "threshold_pct">,
+): string {
+  const article = rule.threshold_type === "per_hour_usd" ? "an" : "a";
+  const threshold = rule.threshold_usd === null
+    ? `${rule.threshold_pct}%`
+    : formatThreshold(parseTotalUsd(rule.threshold_usd));
+  return `${threshold} in ${article} ${describeWatch(rule)}`;
 }
 
 function describeCooldown(rule: Pick<AlertRule, "threshold_type" | "repeat" | "cooldown_seconds">): string {

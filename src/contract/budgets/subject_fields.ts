@@ -68,8 +68,14 @@ type Counting = SubjectFields & { readonly each?: SubjectKind | null | undefined
 type Field = keyof typeof subjectFields | "each";
 
 /** The field that names a value of a kind of subjects. */
-const fieldOf = (kind: SubjectKind): Field =>
-  kind.startsWith("tag:") ? "tags" : kind === "source" ? kind : DIMENSIONS[kind as "agent"].field;
+const fieldOf = (kind: SubjectKind | "tree"): Field =>
+  kind === "tree"
+    ? "session_id"
+    : kind.startsWith("tag:")
+    ? "tags"
+    : kind === "source"
+    ? kind
+    : DIMENSIONS[kind as "agent"].field;
 
 /** Returns what is wrong with the subjects of a budget or a rule, `what`, over a period. */
 export function faultsOfSubjects(

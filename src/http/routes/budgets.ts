@@ -22,7 +22,7 @@ import { BudgetCounterState } from "../../contract/budgets/budget_state.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import { AgentId, Label, name, QueryTime, SessionId } from "../../contract/parts.ts";
 import { TAG_LIMITS, withKeyTags } from "../../contract/tags/tags.ts";
-import { CALL_SOURCES, REFUSAL_REASONS } from "../../contract/values.ts";
+import { CALL_SOURCES, COUNTER_SORTS, REFUSAL_REASONS } from "../../contract/values.ts";
 import { findKey } from "../../keys/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { findSessionOwner } from "../../sessions/mod.ts";
@@ -169,6 +169,10 @@ const get = createRoute({
   },
 });
 
+const counterSort = z.enum(COUNTER_SORTS).optional().openapi({
+  description: "`used`: the most used first, if not given; `left`: the least left; `name`",
+});
+
 const counters = createRoute({
   method: "get",
   path: "/budgets/{budget_id}/counters",
@@ -180,9 +184,9 @@ const counters = createRoute({
     "Of a budget with `each`, or per run or session. Agents and keys also before their first call, sessions and runs of " +
     "the present window. Of a budget with one counter the list is empty. A key of one agent sees its own.",
   tags: ["budgets"],
-  request: { params, query: z.strictObject(pageQuery(PAGE_SIZES.budgets)) },
+  request: { params, query: z.strictObject({ sort: counterSort, ...pageQuery(PAGE_SIZES.budgets) }) },
   responses: {
-    200: page(z.array(BudgetCounterState), "Counters, those with the most spending first"),
+    200: page(z.array(BudgetCounterState), "Counters"),
     ...problems("invalid", "not_found"),
   },
 });
@@ -293,9 +297,9 @@ export function createRoutes(core: Core) {
       return c.json(budget, 200);
     })
     .openapi(counters, async (c) => {
-      const { limit, cursor } = c.req.valid("query");
+      const { limit, cursor, sort } = c.req.valid("query");
       const offset = readCursor(cursor, isNumberPosition) ?? 0;
-      const page = { viewer: viewerOfRequest(c), limit, offset };
+      const page = { viewer: viewerOfRequest(c), limit, offset, ...(sort && { sort }) };
       const counters = await listBudgetCounters(core, c.req.valid("param").budget_id, page);
       const rows = pageOf(c, counters, (_, count) => offset + count, counters.length === limit);
       return c.json(rows, 200);

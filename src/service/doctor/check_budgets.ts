@@ -66,6 +66,12 @@ function describe({ kind, id, nearest }: UnknownName): Pick<Misnamed, "text" | "
   };
 }
 
+/** Says how the right name is set. */
+export function remedyOf(group: "budgets" | "alerts", { name, option }: Misnamed): string {
+  const kind = option.slice(2).split(" ")[0];
+  return `Check the ${kind}'s name: purser ${group} set ${quote(name)} ${option}`;
+}
+
 /** Lists the texts of the first few. */
 export function listMisnamed(misnamed: readonly Misnamed[]): string[] {
   const others = misnamed.length > NAMED ? ["others as well"] : [];
@@ -92,12 +98,11 @@ export async function checkBudgetStates(
     ...listMisnamed(misnamed),
   ].join("; ");
   const [first] = misnamed;
-  const kind = first?.option.slice(2).split(" ")[0];
   const remedies = [
     ...(reached.length === 0
       ? []
       : [`See purser budgets list; then purser budgets raise ${reached[0]!.budget_id} --usd AMOUNT`]),
-    ...(first ? [`Check the ${kind}'s name: purser budgets set ${quote(first.name)} ${first.option}`] : []),
+    ...(first ? [remedyOf("budgets", first)] : []),
   ];
   return remedies.length === 0 ? ok(state) : warning(state, remedies.join(". "));
 }

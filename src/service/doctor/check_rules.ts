@@ -1,9 +1,9 @@
 import { isAtLeast, type Severity } from "../../contract/values.ts";
 import type { WholeCore } from "../core.ts";
-import { findMisnamed, listMisnamed, quote } from "./check_budgets.ts";
+import { findMisnamed, listMisnamed, remedyOf } from "./check_budgets.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 
-/** Counts the alert rules, those whose severity no channel but the log delivers, and those that name an unknown agent. */
+/** Counts the alert rules, those whose severity no channel but the log delivers, and those that name an unknown subject. */
 export async function checkRules(
   { store, channels }: Pick<WholeCore, "store" | "channels">,
 ): Promise<Finding> {
@@ -29,7 +29,7 @@ export async function checkRules(
   );
   const [first] = misnamed;
   if (first) {
-    return warning(state, `Check the agent's name: purser alerts set ${quote(first.name)} ${first.option}`);
+    return warning(state, remedyOf("alerts", first));
   }
   if (logOnly === 0) return ok(state);
   return warning(

@@ -82,6 +82,10 @@ export const BUDGET: Resource = {
     field("number", "limit_usd", "Limit in USD", { isRequired: true, option: { name: "limit" } }),
     field("choice", "per", "Window", { choices: BUDGET_PERIODS, initial: "day", isRequired: true }),
     field("shares", "warn_at", "Warn at", { initial: BUDGET_DEFAULTS.warnAt }),
+    field("flag", "forecast", "Warn when the limit will be reached before the window ends", {
+      option: { name: "forecast", undo: "no-forecast" },
+      isRare: true,
+    }),
     ...SUBJECTS,
     field("choice", "mode", "Mode", {
       choices: BUDGET_MODES,
@@ -92,7 +96,7 @@ export const BUDGET: Resource = {
     field("choice", "action", "Action", {
       choices: BUDGET_ACTIONS,
       initial: BUDGET_DEFAULTS.action,
-      hint: "watch: refuses nothing, and counts what it would refuse",
+      hint: "watch: refuses nothing, and counts what it would refuse; ask: asks a person for more first",
       isRare: true,
     }),
     field("day", "counts_from", "Counts from", { hint: "Of a lifetime: a day (UTC)", isRare: true }),

@@ -49,20 +49,6 @@ export const REFUSALS: readonly Sentence[] = [
     },
   },
   {
-    says: "refuses a call of a tree that the call before has spent, and none of another tree",
-    async check(caller, openWorld) {
-      await using world = await openWorld();
-      await addBudget(world, { limit_usd: toUsd(COST), per: "tree" });
-      world.fake.enqueue(answerFor(caller), answerFor(caller));
-      assert.deepEqual(await caller.call(world), { isOk: true });
-      const outcome = await caller.call(world);
-      assert.ok(!outcome.isOk && outcome.error.includes(`tree ${SCOPES.sessionId}`), JSON.stringify(outcome));
-      assert.deepEqual(await caller.call(world, { sessionId: `${SCOPES.sessionId}b` }), { isOk: true });
-      await assertRefused(world, "spent");
-      await assertNothingReserved(world);
-    },
-  },
-  {
     says:
       "refuses a call over a budget of any subject of it, and is counted by each of them, and by rules of each",
     of: (caller) => makesCalls(caller) && overOneWire(caller),
@@ -109,6 +95,20 @@ export const REFUSALS: readonly Sentence[] = [
       }
       const { body: fired } = await world.purser.api("GET", "/alerts/history");
       assert.equal(fired.length, subjects.length);
+      await assertNothingReserved(world);
+    },
+  },
+  {
+    says: "refuses a call of a tree that the call before has spent, and none of another tree",
+    async check(caller, openWorld) {
+      await using world = await openWorld();
+      await addBudget(world, { limit_usd: toUsd(COST), per: "tree" });
+      world.fake.enqueue(answerFor(caller), answerFor(caller));
+      assert.deepEqual(await caller.call(world), { isOk: true });
+      const outcome = await caller.call(world);
+      assert.ok(!outcome.isOk && outcome.error.includes(`tree ${SCOPES.sessionId}`), JSON.stringify(outcome));
+      assert.deepEqual(await caller.call(world, { sessionId: `${SCOPES.sessionId}b` }), { isOk: true });
+      await assertRefused(world, "spent");
       await assertNothingReserved(world);
     },
   },

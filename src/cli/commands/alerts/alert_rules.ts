@@ -4,15 +4,20 @@ import { DEFAULT_COOLDOWN_SECONDS, LABEL_SCHEMA, MAX_COOLDOWN_SECONDS } from "..
 import { PLAN_THRESHOLD, REPEATS, RULE_THRESHOLDS, SEVERITIES } from "../../../contract/values.ts";
 import { nameOfValue } from "../../../contract/costs/dimensions.ts";
 import { NAME_PATTERN } from "../../../kernel/ids.ts";
-import { parseTotalUsd, parseUsd, toUsd } from "../../../kernel/money.ts";
+import { parseUsd, toUsd } from "../../../kernel/money.ts";
 import { arg, type Command, type CommandContext, earlierFlag, option } from "../../command.ts";
 import { idInPath } from "../../parse/command_id.ts";
 import { checkExclusive, checkName, readEither } from "../../parse/given_fields.ts";
 import { readSubjects, SUBJECT_NAMES, SUBJECT_OPTIONS } from "../../parse/subject_options.ts";
 import type { Options } from "../../parse/options.ts";
 import { describePace, describeUnknown } from "../../render/describe_budget.ts";
-import { describeRule, describeWatch, formatCooldown } from "../../render/describe_rule.ts";
-import { formatMeasured, formatThreshold, paintSeverity, paintSpent } from "../../render/format_spent.ts";
+import {
+  describeRule,
+  describeThreshold,
+  describeWatch,
+  formatCooldown,
+} from "../../render/describe_rule.ts";
+import { formatMeasured, paintSeverity, paintSpent } from "../../render/format_spent.ts";
 import { formatTime } from "../../render/format_values.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { renderFields } from "../../render/render_fields.ts";
@@ -74,16 +79,9 @@ function readFields(options: Options): RuleChanges {
 const isShort = (options: Options) => WINDOW_NAMES.some((name) => options.has(name));
 
 /** Names a rule in short form by what it measures: `$50 in a day of each tag:customer`. */
-const nameOf = ({ threshold_type: type, threshold_usd, ...rule }: RuleInput) =>
-  type === PLAN_THRESHOLD || threshold_usd == null
-    ? ""
-    : `${formatThreshold(parseTotalUsd(threshold_usd))} in ${
-      describeWatch({
-        ...rule,
-        threshold_type: type,
-        each: rule.each ?? null,
-      })
-    }`.slice(0, LABEL_SCHEMA.maxLength);
+const nameOf = ({ threshold_usd = null, each = null, ...rule }: RuleInput) =>
+  describeThreshold({ ...rule, each, threshold_usd, threshold_pct: rule.threshold_pct ?? undefined })
+    .slice(0, LABEL_SCHEMA.maxLength);
 
 function readThreshold(text: string): number {
   const threshold = parseUsd(text.replace(/^\$/, ""));

@@ -7,11 +7,12 @@ import type { BudgetCounterState } from "../../../contract/budgets/budget_state.
 import { counterText, describeScope } from "../../../contract/budgets/subjects.ts";
 import { nameIn, nameOfValue } from "../../../contract/costs/dimensions.ts";
 import { PAGE_SIZES } from "../../../contract/limits.ts";
-import { CALL_SOURCES } from "../../../contract/values.ts";
+import { CALL_SOURCES, COUNTER_SORTS } from "../../../contract/values.ts";
 import type { Connection } from "../../../client/mod.ts";
-import { type Command, type CommandContext, option } from "../../command.ts";
+import { type Command, type CommandContext, flag, option } from "../../command.ts";
 import { EXIT } from "../../exit_code.ts";
 import { checkId, idInPath } from "../../parse/command_id.ts";
+import { UsageError } from "../../parse/usage_error.ts";
 import { readTags } from "../../parse/parse_tags.ts";
 import {
   describeBudget,
@@ -27,7 +28,8 @@ import {
   resetsColumn,
 } from "../../render/describe_budget.ts";
 import { countOf, formatTime } from "../../render/format_values.ts";
-import { hasMore, printAnswer } from "../../render/print_answer.ts";
+import { hasMore, nextCursor, printAnswer } from "../../render/print_answer.ts";
+import { printCsvPages } from "../../render/print_csv.ts";
 import { renderFields } from "../../render/render_fields.ts";
 import { type Column, type Layout, renderTable, renderWithIds } from "../../render/render_table.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
@@ -119,11 +121,20 @@ const budgetsShow: Command = {
     "If each agent, session, key or run has its own counter, those with the most spending are listed, with what is left " +
     "in each. Of a strict budget it lists what is held for lost calls, and what was released.",
   options: {
+    sort: option("ORDER", "Order of the counters: used (default), left (the least first) or name", {
+      oneOf: COUNTER_SORTS,
+    }),
     limit: option("N", `Maximum number of counters, 1 to ${PAGE_SIZES.budgets.max} (default ${COUNTERS})`),
+    cursor: option("CURSOR", "Continue the counters after those of another page, which names it"),
+    csv: flag("Print the counters as CSV; all of them unless --limit is given"),
   },
   examples: [
     ["purser budgets show Day", ""],
-    ["purser budgets show People --limit 100", "More of the counters of a budget for each key"],
+    [
+      "purser budgets show People --sort left --limit 100",
+      "Of a budget for each key, those with the least left",
+    ],
+    ["purser budgets show Customers --csv", "For a spreadsheet"],
   ],
   isReadOnly: true,
   run: showBudget,
@@ -133,16 +144,24 @@ const budgetsShow: Command = {
 const SHOWN = 20;
 
 async function showBudget(ctx: CommandContext): Promise<void> {
-  const limit = ctx.options.wholeNumber("limit", { min: 1, max: PAGE_SIZES.budgets.max }) ?? COUNTERS;
+  const { options } = ctx;
+  const limit = options.wholeNumber("limit", { min: 1, max: PAGE_SIZES.budgets.max });
+  const [sort, cursor] = [options.oneOf("sort", COUNTER_SORTS), options.text("cursor")];
+  if (options.has("csv") && ctx.isJson) {
+    throw new UsageError("Cannot use --csv together with --json: give one of them", options.command);
+  }
   const budgetId = await findId(ctx, BUDGETS);
   const { api } = await ctx.connect();
   const param = { budget_id: idInPath(budgetId) };
+  const readCounters = (page: { limit: string; cursor?: string }, init?: { headers: { accept: string } }) =>
+    api.budgets[":budget_id"].counters.$get({ param, query: { sort, ...page } }, init);
+  if (options.has("csv")) return await printCsvPages(ctx, limit, readCounters, cursor);
   const answer = await api.budgets[":budget_id"].$get({ param });
   if (ctx.isJson) return ctx.print(await answer.text());
   const budget = await answer.json();
   const counters = budget.counter === undefined
     ? undefined
-    : await api.budgets[":budget_id"].counters.$get({ param, query: { limit: String(limit) } });
+    : await readCounters({ limit: String(limit ?? COUNTERS), ...(cursor !== undefined && { cursor }) });
   // A key of one agent may not see the amounts of a budget over all agents, nor its raises and releases.
   const isWhole = budget.spent_usd !== undefined;
   const query = { limit: String(SHOWN) };
@@ -157,7 +176,10 @@ async function showBudget(ctx: CommandContext): Promise<void> {
     ...listRaises(ctx, raises),
     ...listReleases(ctx, releases),
   ].join("\n\n"));
-  if (counters && hasMore(counters)) ctx.say("There are more counters; --limit shows up to 1000");
+  const next = counters && nextCursor(counters);
+  if (next !== undefined) {
+    ctx.say(`There are more counters; --limit shows up to 1000, and --cursor ${next} the next ones`);
+  }
   const unknown = describeUnknown(budget.unknown);
   if (unknown) ctx.warn(escapeText(unknown));
 }

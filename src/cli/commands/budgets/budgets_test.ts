@@ -256,3 +256,23 @@ Deno.test("budgets list and budgets show say when a budget ends at the present r
   const { usd_per_hour, reaches_at } = await fieldsOf(books, "Day");
   assert.deepEqual([usd_per_hour, reaches_at], [spent, "2026-11-21T11:30:00.000Z"]);
 });
+
+Deno.test("budgets show sorts the counters of a budget, continues them, and prints them as CSV", async () => {
+  await using books = await openTestBooks();
+  await out(books, "agents add ann --model demo:echo");
+  await out(books, "agents add bob --model demo:echo");
+  await books.purser('run bob "Hi there"');
+  await out(books, "budgets add --name Agents --limit 1 --per day --each agent");
+  assert.match(await out(books, "budgets show Agents"), /AGENT[^\n]*\nbob[^\n]*\nann/);
+  assert.match(await out(books, "budgets show Agents --sort name"), /AGENT[^\n]*\nann[^\n]*\nbob/);
+  const [header, ...rows] = (await out(books, "budgets show Agents --csv --sort name")).trim().split("\r\n");
+  assert.match(header!, /^kind,id,.*spent_usd,.*left_usd/);
+  assert.deepEqual(rows.map((row) => row.split(",").slice(0, 2)), [["agent", "ann"], ["agent", "bob"]]);
+  const first = await books.purser("budgets show Agents --sort name --limit 1");
+  const cursor = /--cursor (\S+) the next ones/.exec(first.err)![1];
+  assert.match(first.out, /ann/);
+  const second = await out(books, `budgets show Agents --sort name --cursor ${cursor}`);
+  assert.ok(/AGENT[^\n]*\nbob/.test(second) && !second.includes("ann"), second);
+  await fails(books, "budgets show Agents --csv --json", 2, /--csv together with --json/);
+  await fails(books, "budgets show Agents --sort spent", 2, /used, left, name/);
+});

@@ -1,7 +1,7 @@
 import type { CommandContext } from "../../command.ts";
-import { PurserError } from "../../../kernel/errors.ts";
 import { type NanoUsd, parseTotalUsd } from "../../../kernel/money.ts";
-import { hasMore, nextCursor, printAnswer } from "../../render/print_answer.ts";
+import { hasMore, printAnswer } from "../../render/print_answer.ts";
+import { printCsvPages } from "../../render/print_csv.ts";
 import { formatAmounts, formatChange, formatCost, planColumn, planOf } from "../../render/format_cost.ts";
 import { countOf, formatCount, formatTime } from "../../render/format_values.ts";
 import {
@@ -185,23 +185,12 @@ export async function printForecast(
   });
 }
 
-/** `purser cost --csv`: the API's CSV; without a limit all pages, under the header of the first */
+/** `purser cost --csv` */
 export async function printCsv(ctx: CommandContext, query: Query, limit: number | undefined): Promise<void> {
   const { api } = await ctx.connect();
-  const { stdout } = ctx.terminal;
-  let cursor: string | undefined;
-  do {
-    const page = { ...query, limit: String(limit ?? 1000), cursor };
-    const answer = await api.costs.$get({ query: page }, { headers: { accept: "text/csv" } });
-    if (!answer.headers.get("content-type")?.startsWith("text/csv")) {
-      throw new PurserError(
-        "unavailable",
-        "Cannot print CSV: this version of the server doesn't support it; upgrade the server",
-      );
-    }
-    const text = await answer.text();
-    stdout.write(cursor === undefined ? text : text.slice(text.indexOf("\r\n") + 2), "document");
-    cursor = nextCursor(answer);
-  } while (cursor !== undefined && limit === undefined);
-  if (cursor !== undefined) ctx.say("There are more rows; all of them without --limit");
+  await printCsvPages(
+    ctx,
+    limit,
+    (page, options) => api.costs.$get({ query: { ...query, ...page } }, options),
+  );
 }
