@@ -40,6 +40,9 @@ export const BUDGETS = defineAuthored(tables.budgets, {
   show: (row) => inputOf(row),
 });
 
+/** In place of a share of the limit at which a budget warns: the forecast that the limit will be reached. */
+export const FORECAST = 0;
+
 const isCounted = (part: string): part is DimensionWith<"isBudgeted"> =>
   BUDGETED.some((kind) => kind === part);
 
@@ -107,7 +110,10 @@ export function toAuthoredRow(input: BudgetInput, server: Partial<Calendar> = {}
     shape: shapeFor(subjects, input),
     mode: input.mode ?? BUDGET_DEFAULTS.mode,
     action: input.action ?? BUDGET_DEFAULTS.action,
-    warnAt: [...input.warn_at ?? BUDGET_DEFAULTS.warnAt].sort((a, b) => a - b),
+    warnAt: [
+      ...input.forecast ? [FORECAST] : [],
+      ...[...input.warn_at ?? BUDGET_DEFAULTS.warnAt].sort((a, b) => a - b),
+    ],
     calendar: calendarFor(input.per, input, server),
     countsFrom: input.counts_from == null ? null : Date.parse(input.counts_from),
     allowUnpriced: input.allow_unpriced ?? BUDGET_DEFAULTS.allowUnpriced,
@@ -125,7 +131,8 @@ export function inputOf(row: AuthoredRow): Required<BudgetInput> {
     each: row.each,
     mode: row.mode,
     action: row.action,
-    warn_at: row.warnAt,
+    forecast: row.warnAt.includes(FORECAST),
+    warn_at: row.warnAt.filter((share) => share !== FORECAST),
     ...calendarFieldsOf(row.calendar),
     counts_from: row.countsFrom === null ? null : toIso(row.countsFrom),
     allow_unpriced: row.allowUnpriced,

@@ -30,7 +30,7 @@ export async function summarizeSpending(
     subjects: call?.subjects,
   }, viewer);
   const [first] = checks.flatMap(({ name, action, left_usd }) =>
-    name === null || action !== "refuse" || left_usd === undefined ? [] : [{ name, left_usd }]
+    name === null || action === "watch" || left_usd === undefined ? [] : [{ name, left_usd }]
   );
   return { session, today, budget: first ?? null };
 }

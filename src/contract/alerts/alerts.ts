@@ -87,6 +87,9 @@ export const Alert = z.object({
   approval: Approval.optional().openapi({
     description: `Of the type \`${ASK_THRESHOLD}\`: the ticket by which a budget asks for more`,
   }),
+  reaches_at: Time.optional().openapi({
+    description: "Of a forecast of a budget: when its limit will be reached at the mean pace of its window",
+  }),
   limit_usd: Usd.optional().openapi({ description: "The limit of a budget that warns, with its raises" }),
   deliveries: z.array(AlertDelivery),
 }).openapi("Alert");

@@ -1,4 +1,4 @@
-import { startOf } from "../../../contract/windows.ts";
+import { startInUtc } from "../../../contract/windows.ts";
 import { DAY_MS, toIso } from "../../../kernel/clock.ts";
 import { utc } from "../../format/time.ts";
 
@@ -39,7 +39,7 @@ export function describeSpan(from: string | undefined, to: string | undefined): 
 
 /** Returns whether a time is the start of a UTC day. */
 export function isStartOfDay(time: number): boolean {
-  return startOf("day", time) === time;
+  return startInUtc("day", time) === time;
 }
 
 const isDay = (text: string) => isStartOfDay(Date.parse(text));
