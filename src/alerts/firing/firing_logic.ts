@@ -19,12 +19,13 @@ import {
   counterClockLogic,
   endOver,
   firedOfSubjects,
+  HAS_SUBJECT_RULES,
   IS_COUNTER_RESTING,
   isOfSubjects,
   REST_COUNTER,
   type SubjectWindow,
 } from "./subject_rules.ts";
-import { firedInZones, zonedEnd } from "./zoned_rules.ts";
+import { firedInZones, HAS_CALENDARS, zonedEnd } from "./zoned_rules.ts";
 
 /*
  * The definition of an alert's firing, as triggers: they run in the commit that books the calls, over a remote database
@@ -57,12 +58,13 @@ export const DECIDED_COLUMNS = [
 /** SQL for whether an entry is decided: a call, or what a witness adds to the cost of one. */
 const IS_DECIDED = "(NEW.adjusts IS NULL OR (NEW.stands = NEW.adjusts AND NEW.cost_nano_usd > 0))";
 
-/** A call to decide, as of a time: a view without rows, whose INSERT trigger decides. */
-const DECISIONS: Logic = {
-  name: "decisions",
-  sql: `CREATE VIEW decisions AS SELECT ${DECIDED_COLUMNS.join(", ")},
+/** A call to decide, as of a time: views without rows, whose INSERT triggers decide by all rules, and by those of subjects and zones. */
+const DECISIONS: readonly Logic[] = ["decisions", "subject_decisions"].map((name) => ({
+  name,
+  sql: `CREATE VIEW ${name} AS SELECT ${DECIDED_COLUMNS.join(", ")},
   at AS now, '' AS alert_prefix, '' AS channels FROM calls WHERE false`,
-};
+}));
+const DECISION = [...DECIDED_COLUMNS, "now", "alert_prefix", "channels"];
 
 const BEFORE_OR_AT = "c.position <= NEW.position";
 
@@ -178,7 +180,7 @@ function fired({ type, isTouched, value, claim, start }: Window): string {
   ).join(" UNION ALL ");
   return `SELECT NEW.alert_prefix || lower(hex(randomblob(6))), r.rule_id, r.name, r.threshold_type,
   r.threshold_nano_usd, r.severity, w.value, NEW.agent_id, NEW.session_id, NEW.run_id, ${claim}, ${start}, NEW.now,
-  NEW.channels, NEW.position, NEW.key_id, NULL, NULL
+  NEW.channels, NEW.position, NEW.key_id
 FROM (SELECT s.scope, ${value("s.scope")} AS value FROM (${scopes}) s LIMIT ${SCOPES.length}) w
 ${ORDERED_JOIN} alert_rules r ${indexedBy("alert_rules_armed")} ON r.is_armed = 1 AND r.scope = w.scope
   AND r.threshold_type = '${type}' AND r.calendar IS NULL AND r.threshold_nano_usd <= w.value`;
@@ -195,7 +197,18 @@ ${countersOf("NEW")}
   UPDATE alert_rules SET is_over = 0, is_armed = CASE WHEN coalesce(rests_until, 0) <= NEW.now THEN 1 ELSE 0 END
   WHERE is_over = 1 AND enabled = 1 AND scope IN (${SCOPES}) AND ${IS_DECIDED} AND NEW.at >= ${HOUR.from}
     AND threshold_nano_usd > ${HOUR.exactly("alert_rules.scope")} - coalesce(NEW.cost_nano_usd, 0);
-  ${
+  INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
+    agent_id, session_id, run_id, "window", window_start, triggered_at, channels, call_position, key_id)
+  ${WINDOWS.map(fired).join("\n  UNION ALL ")};
+  INSERT INTO subject_decisions (${DECISION})
+  SELECT ${DECISION.map((column) => `NEW.${column}`).join(", ")} WHERE ${HAS_SUBJECT_RULES} OR ${HAS_CALENDARS};`,
+});
+
+/** A part of its own, since the work of so many statements costs each call, also where they find no row. */
+const DECIDE_SUBJECTS = rowTrigger({
+  name: "decide_subjects",
+  event: "INSTEAD OF INSERT ON subject_decisions",
+  body: `${
     endOver(
       (scope) => `${HOUR.exactly(scope, isOfSubjects)} - coalesce(NEW.cost_nano_usd, 0)`,
       `${IS_DECIDED} AND NEW.at >= ${HOUR.from}`,
@@ -203,13 +216,7 @@ ${countersOf("NEW")}
   }
   INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
     agent_id, session_id, run_id, "window", window_start, triggered_at, channels, call_position, key_id, scope, calendar)
-  ${
-    [
-      ...WINDOWS.map(fired),
-      ...firedOfSubjects(OF_SUBJECTS, IS_DECIDED),
-      ...firedInZones(SCOPES, IS_DECIDED),
-    ].join("\n  UNION ALL ")
-  };`,
+  ${[...firedOfSubjects(OF_SUBJECTS, IS_DECIDED), ...firedInZones(SCOPES, IS_DECIDED)].join("\n  UNION ALL ")};`,
 });
 
 const CLAIM = rowTrigger({
@@ -273,10 +280,11 @@ const TRIM = rowTrigger({
 
 /** The triggers that decide calls and fire alerts. */
 export const firingLogic: readonly Logic[] = [
-  DECISIONS,
+  ...DECISIONS,
   ...CLAIM,
   ...FIRE,
   ...TRIM,
   ...counterClockLogic,
+  ...DECIDE_SUBJECTS,
   ...DECIDE,
 ];

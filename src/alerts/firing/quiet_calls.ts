@@ -71,16 +71,17 @@ const REACHED_BY_SUBJECTS = Object.entries({
   )
 );
 
+const IS_COUNTER_OVER = `EXISTS (SELECT 1 FROM alert_rule_counters c ${
+  indexedBy("alert_rule_counters_over")
+} WHERE c.is_over = 1 AND c.scope IN (SELECT scope FROM g))`;
+
 const REASONS = [
   `EXISTS (SELECT 1 FROM t WHERE t.at > ${NOW})`, // its windows are those of its own time
   `EXISTS (SELECT 1 FROM alert_rules r ${
     indexedBy("alert_rules_over")
   } WHERE r.is_over = 1 AND r.scope IN (SELECT scope FROM s UNION ALL SELECT scope FROM g))`,
-  `EXISTS (SELECT 1 FROM alert_rule_counters c ${
-    indexedBy("alert_rule_counters_over")
-  } WHERE c.is_over = 1 AND c.scope IN (SELECT scope FROM g))`,
   ...Object.values(REACHED),
-  ...REACHED_BY_SUBJECTS,
+  `EXISTS (SELECT 1 FROM g) AND (${[IS_COUNTER_OVER, ...REACHED_BY_SUBJECTS].join("\n  OR ")})`,
   reachedInZones("s", "r.scope = s.scope", NOW, "(SELECT more FROM n)"),
   reachedInZones("g", "(r.scope = s.scope OR r.shape = s.shape)", NOW, "(SELECT more FROM n)"),
 ];

@@ -4,8 +4,8 @@ import { indexedBy, type Logic, ORDERED_JOIN, rowTrigger } from "../../store/mod
 /*
  * The firing of rules of subjects other than agents: their scopes are `by SHAPE VALUE …`, and the view `call_scopes` has those of a
  * call. Such a rule has one counter, and is armed as any other is; or one for each value of a part of a call, by its shape. Then
- * each counter has its own cooldown, in `alert_rule_counters`, and the rule itself is never armed. Without such rules and budgets,
- * the view has no row, and nothing of this reads a rule.
+ * each counter has its own cooldown, in `alert_rule_counters`, and the rule itself is never armed. Without
+ * such a rule, all of this is left out.
  */
 
 /** The window of a threshold type, for one call, as of rules in general. */
@@ -47,6 +47,13 @@ export const EACH = {
     WHERE o.enabled = 1 AND o.shape IS NULL AND o.threshold_type = r.threshold_type
       AND o.scope = CASE s.shape WHEN 'agent' THEN NEW.agent_id ELSE s.scope END))`,
 };
+
+/** SQL for whether there is such a rule. */
+export const HAS_SUBJECT_RULES = `(EXISTS (SELECT 1 FROM alert_rules r ${SINGLE.index} WHERE ${SINGLE.exists})
+  OR EXISTS (SELECT 1 FROM alert_rules r ${EACH.index} WHERE ${EACH.exists})
+  OR EXISTS (SELECT 1 FROM alert_rules r ${
+  indexedBy("alert_rules_over")
+} WHERE r.is_over = 1 AND r.scope >= '${BY} ' AND r.scope < '${BY}!'))`;
 
 /** SQL for the rules of a kind and window that fire. */
 function firedBy(
