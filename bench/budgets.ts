@@ -1,6 +1,6 @@
 /**
  * The cost of budgets: a step of a run, a metered call and many at once, with none, with 5 that match, and with 100,000 more; and
- * with 2 by a tag and an agent, and 100,000 more by tag, key and agent.
+ * with 2 by a tag and of each tree, and 100,000 more by tag, tree, key and agent, beside 100,000 counters of trees.
  */
 import { type ComparedRow, type Figure, measureInTurn, openWorkers, reportVersions } from "./compare.ts";
 import { ms } from "./measure.ts";
@@ -13,7 +13,7 @@ const NAMES = [
   ...COUNTS.map((count) => ({ key: String(count), text: `${count} budgets` })),
   ...OF_SUBJECTS.map((count) => ({
     key: `${count}OfSubjects`,
-    text: `${count} budgets by tag, key and agent`,
+    text: `${count} budgets by tag, tree, key and agent`,
   })),
 ];
 

@@ -1,4 +1,6 @@
 import { THRESHOLD_TYPES } from "../src/contract/values.ts";
+import { calendarText, periodOf } from "../src/contract/windows.ts";
+import { type Calendar, UTC } from "../src/contract/calendars/zones.ts";
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import {
@@ -10,11 +12,11 @@ import {
   valueOf,
 } from "./harness/decision_model.ts";
 import { advanceCounters, type RuleInput, toAuthoredRule } from "../src/alerts/mod.ts";
-import { shapesOf } from "../src/budgets/mod.ts";
+import { countersFor } from "../src/budgets/mod.ts";
 import { readRuleValues } from "./harness/rule_values.ts";
 import { bookLooseCalls } from "../src/calls/mod.ts";
 import { fixedClock } from "../src/kernel/clock.ts";
-import { addShapes, type ModelCall } from "../src/ledger/mod.ts";
+import { addCalendar, extendCalendars, type ModelCall } from "../src/ledger/mod.ts";
 import { tables } from "../src/store/mod.ts";
 import { type Alerts, insertRules, ruleRow } from "./harness/alerts.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
@@ -70,9 +72,10 @@ const RULE_SUBJECTS: readonly RuleSubjects[] = [
 ];
 
 /** The columns of a rule of some subjects. A rule per run has none but an agent. */
-function columnsOf({ thresholdType, subjects: { each, ...subjects } }: {
+function columnsOf({ thresholdType, subjects: { each, ...subjects }, zone }: {
   thresholdType: typeof THRESHOLD_TYPES[number];
   subjects: RuleSubjects;
+  zone: Calendar;
 }) {
   const isRun = thresholdType === "per_run_usd";
   const { scope, each: part, shape } = toAuthoredRule({
@@ -83,7 +86,7 @@ function columnsOf({ thresholdType, subjects: { each, ...subjects } }: {
     ...(isRun ? {} : subjects),
     ...(isRun || thresholdType === "per_session_usd" ? {} : { each }),
   });
-  return { scope, each: part, shape };
+  return { scope, each: part, shape, calendar: calendarText(periodOf(thresholdType), zone) };
 }
 
 const rule = fc.record({
@@ -98,6 +101,17 @@ const rule = fc.record({
   subjects: fc.oneof(
     { weight: 3, arbitrary: fc.constantFrom({}, { agent_id: "a" }, { agent_id: "b" }) },
     { weight: 3, arbitrary: fc.constantFrom<RuleSubjects>(...RULE_SUBJECTS) },
+  ),
+  zone: fc.oneof(
+    { weight: 2, arbitrary: fc.constant(UTC) },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        timeZone: fc.constantFrom("UTC", "Asia/Tokyo", "America/New_York", "Asia/Kathmandu"),
+        weekStart: fc.constant(UTC.weekStart),
+        monthStartDay: fc.constantFrom(1, 15, 28),
+      }),
+    },
   ),
   enabled: fc.oneof({ weight: 5, arbitrary: fc.constant(true) }, {
     weight: 1,
@@ -124,18 +138,24 @@ for (const { name, ignore, create } of dialectKinds()) {
           await using database = await create();
           const clock = fixedClock(START);
           const ctx = await createBooking(await database.open({ clock }), { clock });
-          const states: RuleState[] = rules.map(({ subjects, ...given }, index) => ({
-            rule: ruleRow({ ...given, ...columnsOf({ ...given, subjects }), ruleId: `rule_${index}` }),
+          const states: RuleState[] = rules.map(({ subjects, zone, ...given }, index) => ({
+            rule: ruleRow({ ...given, ...columnsOf({ ...given, subjects, zone }), ruleId: `rule_${index}` }),
             firedAt: null,
             claims: new Set(),
             isOver: false,
           }));
-          await ctx.store.write(addShapes(states.flatMap(({ rule }) => shapesOf(rule)), START));
+          await ctx.store.write(
+            states.flatMap(({ rule }) => [
+              ...addCalendar(rule.calendar, START - 700 * 24 * 60 * MINUTE), // for a clock that is set back
+              ...countersFor({ ...(rule as Alerts["rule"]), calendar: null }, START),
+            ]),
+          );
           await insertRules(ctx.store, states.map(({ rule }) => rule as Alerts["rule"]));
           const booked: ModelCall[] = [];
           let count = 0;
           for (const { advanceMs, toggles, calls } of steps) {
             clock.advance(advanceMs);
+            await extendCalendars(ctx); // as each process does every hour
             const now = clock.now();
             const toggled = toggles === undefined ? undefined : states[toggles]?.rule;
             if (toggled) {
@@ -172,8 +192,8 @@ for (const { name, ignore, create } of dialectKinds()) {
               .filter(isTimed);
             assert.deepEqual(
               await readRuleValues(ctx, timed),
-              timed.map(({ thresholdType: type, scope }) =>
-                valueOf({ type, scope, id: null, ...spanAt(type, now) }, booked)
+              timed.map(({ thresholdType: type, scope, calendar }) =>
+                valueOf({ type, scope, id: null, ...spanAt(type, now, calendar) }, booked)
               ),
             );
           }

@@ -106,6 +106,14 @@ Deno.test("GET /costs takes a time zone, and has that of the server without one"
   assert.deepEqual(await by("group_by=day&time_zone=UTC"), [["2026-10-31", 3]]);
   assert.deepEqual(await by("group_by=week&week_start=sunday"), [["2026-11-01", 2], ["2026-10-25", 1]]);
   assert.deepEqual(await by("group_by=month&month_start_day=15"), [["2026-10-15", 3]]);
+  // A date is a midnight of the zone.
+  const sum = async (query: string) => (await purser.api("GET", `/costs/total?${query}`)).body;
+  assert.deepEqual((({ from, cost_usd }) => [from, cost_usd])(await sum("from=2026-11-01")), [
+    "2026-10-31T18:30:00.000Z",
+    2,
+  ]);
+  assert.equal((await sum("from=2026-11-01&time_zone=UTC")).cost_usd, 0);
+  assert.equal((await sum("to=2026-11-01")).cost_usd, 1);
   const { status, body } = await purser.api("GET", "/costs?group_by=day&time_zone=Asia/Kolkatta");
   assert.deepEqual([status, body.details.issues[0].path], [400, "time_zone"]);
   assert.match(body.detail, /did you mean Asia\/Kolkata\?/);

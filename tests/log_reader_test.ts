@@ -11,6 +11,7 @@ import { openHttpClient } from "./harness/http_client.ts";
 import { seededRandom } from "./harness/random.ts";
 import { readSse } from "./harness/sse_reader.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
+import { cases } from "./harness/thorough.ts";
 
 /** One process on a database: its reader of the log, and the number of times that it has read. */
 interface Process {
@@ -111,7 +112,7 @@ for (const { name, ignore, create } of databases) {
       `${name}: callers that join anywhere, leave, return and are slow get every event once, in order, from two processes`,
     ignore,
     fn: async () => {
-      for (let seed = 1; seed <= (name === "sqld" ? 2 : 6); seed++) {
+      for (let seed = 1; seed <= cases(2); seed++) {
         const random = seededRandom(seed);
         const upTo = (limit: number) => Math.floor(random() * limit);
         await using database = await create();

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { ROOT } from "../build/run_deno.ts";
 import { inDirectory } from "./harness/in_directory.ts";
-import { postgresMissing, SHARED_PORT, startPostgres } from "./harness/postgres.ts";
+import { MADE_DATA, makeData, postgresMissing, SHARED_PORT, startPostgres } from "./harness/postgres.ts";
 
 /** Folders of builds, which `deno.json` excludes. */
 const EXCLUDED = ["dist", "npm", "node_modules"];
@@ -37,6 +37,7 @@ const STARTS_PROCESSES = new RegExp(
 await inDirectory(runAll);
 
 async function runAll(folder: string): Promise<void> {
+  await using made = postgresMissing ? undefined : await makeData();
   await using postgres = postgresMissing ? undefined : await startPostgres();
   const files: Record<keyof typeof FILES_PER_MODULE, string[]> = { computing: [], waiting: [], browser: [] };
   for (const path of (await findTests(ROOT)).sort()) {
@@ -62,7 +63,7 @@ async function runAll(folder: string): Promise<void> {
       ),
     ],
     cwd: ROOT,
-    env: postgres ? { [SHARED_PORT]: `${postgres.port}` } : {},
+    env: made && postgres ? { [MADE_DATA]: made.data, [SHARED_PORT]: `${postgres.port}` } : {},
   }).spawn().status;
   Deno.exitCode = code;
 }

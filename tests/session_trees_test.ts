@@ -61,6 +61,40 @@ Deno.test("a budget per tree counts a session with the runs below it, and names 
   assert.deepEqual([counter, spent_usd], [{ kind: "tree", id: root.session_id }, 2 * CALL]);
 });
 
+Deno.test("a budget per tree warns once for each tree, and names it", async () => {
+  await using t = await openWithAgents();
+  await add(t.purser, { name: "Tree", limit_usd: LIMIT, per: "tree", warn_at: [1], action: "watch" });
+  const root = await t.run("boss");
+  for (let runs = 0; runs < 3; runs++) await t.run("ann", root.run_id);
+  const { body: alerts } = await t.purser.api("GET", "/alerts/history");
+  assert.deepEqual(
+    alerts.map(({ threshold_type, counter }: Record<string, unknown>) => [threshold_type, counter]),
+    [["budget_per_tree_usd", { kind: "tree", id: root.session_id }]],
+  );
+});
+
+Deno.test("a key of one agent is refused by a budget per tree, and sees no amounts of it", async () => {
+  await using t = await openWithAgents();
+  const budget = await add(t.purser, { name: "Tree", limit_usd: LIMIT, per: "tree" });
+  const root = await t.run("boss");
+  const below = await t.run("ann", root.run_id);
+  const { key } = await makeKey(t.purser, ["read", "run"], { agent_id: "ann" });
+  const client = openHttpClient(t.purser);
+  const refused = await client.send("POST", "/agents/ann/runs", {
+    key,
+    body: { input: "Go", parent_run_id: below.run_id },
+  });
+  assert.equal(refused.status, 402);
+  const shown = JSON.stringify([
+    refused.body,
+    (await client.send("GET", `${BUDGETS}/${budget.budget_id}`, { key })).body,
+    (await client.send("GET", `${BUDGETS}/${budget.budget_id}/counters`, { key })).body,
+    (await client.send("GET", `${BUDGETS}/check?agent_id=ann&session_id=${below.session_id}`, { key })).body,
+  ]);
+  assert.ok(!shown.includes(String(2 * CALL)), shown);
+  assert.equal((await client.send("GET", `/sessions/${root.session_id}/tree`, { key })).status, 404);
+});
+
 Deno.test("a budget of one tree names the session at its root, and can be raised, checked and explained", async () => {
   await using t = await openWithAgents();
   const root = await t.run("boss");

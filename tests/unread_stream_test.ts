@@ -4,7 +4,7 @@ import { openTestPurser } from "./harness/test_purser.ts";
 
 const MEGABYTE = "x".repeat(1024 * 1024);
 
-/** A model that streams 40 MB. */
+/** A model that streams 24 MB. */
 const talker: LanguageModelV4 = {
   specificationVersion: "v4",
   provider: "demo",
@@ -14,7 +14,7 @@ const talker: LanguageModelV4 = {
   doStream: () => {
     const parts: LanguageModelV4StreamPart[] = [
       { type: "text-start", id: "1" },
-      ...Array.from({ length: 40 }, () => ({ type: "text-delta" as const, id: "1", delta: MEGABYTE })),
+      ...Array.from({ length: 24 }, () => ({ type: "text-delta" as const, id: "1", delta: MEGABYTE })),
       { type: "text-end", id: "1" },
       {
         type: "finish",

@@ -8,7 +8,7 @@ import { instantModel, PRICES } from "./models.ts";
 interface Options {
   /** The numbers of budgets; the first five match every call. */
   counts: number[];
-  /** The numbers of budgets by tag, key and agent; the first two match every call of the tag. */
+  /** The numbers of budgets by tag, tree, key and agent; the first two match every call of the tag. */
   ofSubjects: number[];
   steps: number;
   atOnce: number;
@@ -66,19 +66,33 @@ export async function open(
   };
 }
 
-const OF_SUBJECTS = ["by tag:customer acme", "bench"];
+const OF_SUBJECTS = [{ per: "month", scope: "by tag:customer acme" }, {
+  per: "tree",
+  scope: "",
+  shape: "tree",
+}];
 
-/** Adds budgets that no call reaches: of a tag and of an agent, which match the calls, and others by tag, key and agent. */
+/** The beginnings of the scopes of other budgets, and of the counters of other trees. */
+const OTHERS = ["by tag:customer other_", "by tree other_", "key key_", "other_"];
+
+/**
+ * Adds budgets that no call reaches: of a tag and of each tree, which match the calls, and others by tag, tree, key and agent; and as
+ * many counters of trees.
+ */
 function addBudgetsOfSubjects(path: string, count: number): void {
   const database = new DatabaseSync(path);
   database.exec(
-    `INSERT INTO spend_shapes (shape, has_agent, has_session, has_key, has_model, has_provider, has_source, tag_1,
-    is_filled) VALUES ('tag:customer', 0, 0, 0, 0, 0, 0, 'customer', 1)`,
+    `INSERT INTO spend_shapes (shape, has_agent, has_session, has_key, has_tree, has_model, has_provider, has_source,
+    tag_1, is_filled) VALUES ('tag:customer', 0, 0, 0, 0, 0, 0, 0, 'customer', 1), ('tree', 0, 0, 0, 1, 0, 0, 0, NULL, 1);
+    INSERT INTO spend_counters (kind, scope, start, whole_usd, rest_nano_usd, first_at)
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+    SELECT 'lifetime', 'by tree other_' || i, 0, 1, 0, 0 FROM n`,
   );
-  insertBudgets(database, count, (index) => ({
-    per: "month",
-    scope: OF_SUBJECTS[index] ?? ["by tag:customer other_", "key key_", "other_"][index % 3]! + index,
-  }));
+  insertBudgets(
+    database,
+    count,
+    (index) => OF_SUBJECTS[index] ?? { per: "month", scope: OTHERS[index % OTHERS.length]! + index },
+  );
 }
 
 /** Adds budgets that no call reaches: five that match the calls, and others of other agents. */
@@ -93,16 +107,16 @@ function addBudgets(path: string, count: number): void {
 function insertBudgets(
   database: DatabaseSync,
   count: number,
-  budget: (index: number) => { per: string; scope: string },
+  budget: (index: number) => { per: string; scope: string; shape?: string },
 ): void {
   const insert = database.prepare(
-    `INSERT INTO budgets (budget_id, name, limit_nano_usd, per, scope, mode, action, warn_at,
-    allow_unpriced, enabled, created_at, updated_at) VALUES (?, ?, ?, ?, ?, 'stop', 'refuse', '[0.8,1]', 0, 1, 0, 0)`,
+    `INSERT INTO budgets (budget_id, name, limit_nano_usd, per, scope, shape, mode, action, warn_at,
+    allow_unpriced, enabled, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, 'stop', 'refuse', '[0.8,1]', 0, 1, 0, 0)`,
   );
   database.exec("BEGIN");
   for (let index = 0; index < count; index++) {
-    const { per, scope } = budget(index);
-    insert.run(`bud_${index}`, `Budget ${index}`, 10n ** 17n, per, scope);
+    const { per, scope, shape = null } = budget(index);
+    insert.run(`bud_${index}`, `Budget ${index}`, 10n ** 17n, per, scope, shape);
   }
   database.exec("COMMIT");
   database.close();

@@ -18,7 +18,9 @@ import {
 import { tables } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
 import { describeAlert } from "./describe_alert.ts";
+import { readLargest } from "./explain_alert.ts";
 import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
+import { calendarIn } from "../contract/windows.ts";
 import { toIso } from "../kernel/clock.ts";
 
 /** An alert in wire form, without its deliveries. */
@@ -58,11 +60,14 @@ export async function toAlertRecords(
     const row = rows[index]!;
     const { counter } = record;
     const approval = byId.get(ticketOf(row) ?? "");
-    const isOfSubjects = counter?.kind === "calls";
-    const text = isOfSubjects && scopeText(scopeOfWarning(row) ?? row.scope!, record.key_name ?? undefined);
     return {
       ...record,
-      ...(text && { counter: { ...counter!, id: text } }),
+      ...(counter?.kind === "calls" && {
+        counter: {
+          ...counter,
+          id: scopeText(scopeOfWarning(row) ?? row.scope!, record.key_name ?? undefined),
+        },
+      }),
       ...(approval && { approval }),
     };
   });
@@ -97,11 +102,26 @@ export function toAlertRecord(row: RecordedRow, viewer: Viewer): AlertRecord {
     session_id: row.sessionId ?? null,
     run_id: row.runId ?? null,
     window_start: row.windowStart === null ? null : toIso(row.windowStart),
+    ...(row.calendar !== null && { time_zone: calendarIn(row.calendar).timeZone }),
     triggered_at: toIso(row.triggeredAt),
     test: row.isTest,
     ...(counter && { counter }),
+    ...reachesAtOf(row),
     ...(row.budgetLimitNanoUsd !== null && { limit_usd: toUsd(row.budgetLimitNanoUsd) }),
   };
+}
+
+/** Returns whether a budget forecasts that its limit will be reached: see `warningsOf()`. */
+export const isForecast = (
+  { budgetLimitNanoUsd, window }: Pick<RecordedRow, "budgetLimitNanoUsd" | "window">,
+) => budgetLimitNanoUsd !== null && window?.endsWith("#0000") === true;
+
+/** Returns when a limit is reached at the mean pace of its window, of a forecast. */
+function reachesAtOf(row: RecordedRow): { reaches_at?: string } {
+  const { windowStart, triggeredAt, budgetLimitNanoUsd, valueNanoUsd } = row;
+  if (!isForecast(row) || windowStart === null || valueNanoUsd <= 0n) return {};
+  const elapsedMs = BigInt(triggeredAt - windowStart);
+  return { reaches_at: toIso(windowStart + Number(budgetLimitNanoUsd! * elapsedMs / valueNanoUsd)) };
 }
 
 /** Returns the threshold and the value of an alert in the unit of its type. */
@@ -217,11 +237,16 @@ function toDeliveryRecord(row: typeof deliveries.$inferSelect): AlertDelivery {
 
 /** Reads the notification of an alert; undefined if there is no alert of that id. */
 export async function readAlertNotification(
-  ctx: ReadContext & { environment: string },
+  ctx: ReadContext & { environment: string; store: Pick<AlertContext["store"], "read" | "readLong"> },
   alertId: string,
 ): Promise<Notification | undefined> {
   const [row] = await ctx.query.select().from(tables.alerts).where(eq(tables.alerts.alertId, alertId));
-  return row && describeAlert((await toAlertRecords(ctx, [row]))[0]!, ctx.environment);
+  if (!row) return undefined;
+  const [[record], largest] = await Promise.all([
+    toAlertRecords(ctx, [row]),
+    isForecast(row) ? readLargest(ctx, row) : undefined,
+  ]);
+  return describeAlert(record!, ctx.environment, largest);
 }
 
 /** Returns the window that an alert is about, by its claim; undefined of a test. */

@@ -1,3 +1,4 @@
+import { timeIn } from "../contract/calendars/zones.ts";
 import type { AlertPlanWindow } from "../contract/alerts/alerts.ts";
 import { counterText } from "../contract/budgets/subjects.ts";
 import { NAMED, nameIn } from "../contract/costs/dimensions.ts";
@@ -42,11 +43,13 @@ function nameCounter(record: AlertRecord): string {
 }
 
 /** Returns the notification of a rule that fired, or is tested. */
-export function describeAlert(record: AlertRecord, environment: string): Notification {
+export function describeAlert(record: AlertRecord, environment: string, largest?: Largest): Notification {
   const { title, facts } = record.threshold_type === PLAN_THRESHOLD
     ? describePlanAlert(record)
     : record.threshold_type === ASK_THRESHOLD
     ? describeAsking(record)
+    : record.reaches_at !== undefined
+    ? describeForecast(record, record.threshold_type, largest)
     : describeSpending(record, record.threshold_type);
   facts.push({ label: "Alert", value: record.alert_id });
   return {
@@ -66,7 +69,7 @@ function describeSpending(
   record: AlertRecord,
   type: ThresholdType | BudgetThreshold,
 ): Pick<Notification, "title"> & { facts: Fact[] } {
-  const spent = SPENT[type];
+  const spent = SPENT[type].replace("UTC", record.time_zone ?? "UTC");
   const { limit_usd: limit, threshold_usd, value_usd } = record;
   const value = `$${usd(value_usd!)}`;
   const threshold = limit === undefined
@@ -84,13 +87,45 @@ function describeSpending(
   if (record.test) add("Test", "this checks that the channel works");
   else add("Spent", `${value} ${spent.replace(/^spent /, "")}`);
   add(limit === undefined ? "Threshold" : "Warning at", threshold);
-  add("Since", record.window_start);
+  const { time_zone: zone = "UTC", window_start: start } = record;
+  add("Since", start === null || zone === "UTC" ? start : timeIn(zone, Date.parse(start)));
   // The agent of the call that crossed the threshold; the spend of a time window may be that of all agents.
   add("Last call by", record.agent_id);
   for (const kind of NAMED) add(kind[0]!.toUpperCase() + kind.slice(1), nameIn(record, kind) ?? null);
   add("Session", record.session_id);
   add("Run", record.run_id);
   return { title, facts };
+}
+
+/** The subject with the most spending in the window of a forecast. */
+export interface Largest {
+  kind: string;
+  name: string;
+  costUsd: number;
+}
+
+/** Returns the title and the facts of a forecast: when a limit will be reached, and who spends the most. */
+function describeForecast(
+  record: AlertRecord,
+  type: ThresholdType | BudgetThreshold,
+  largest: Largest | undefined,
+): Pick<Notification, "title"> & { facts: Fact[] } {
+  const { rule_name, limit_usd, value_usd, window_start, reaches_at } = record;
+  const most = largest && `${largest.kind} ${largest.name}`;
+  const spent = `$${usd(value_usd!)} ${SPENT[type].replace(/^spent /, "")}`;
+  return {
+    title: `Budget ${rule_name}${nameCounter(record)}: at this rate its $${
+      usd(limit_usd!)
+    } are spent at ${reaches_at}, before its window ends${most ? `; most by ${most}` : ""}`,
+    facts: [
+      { label: "Budget", value: rule_name },
+      { label: "Spent", value: spent },
+      { label: "Limit", value: `$${usd(limit_usd!)}` },
+      { label: "Reached at", value: reaches_at! },
+      { label: "Since", value: window_start! },
+      ...largest ? [{ label: "Most by", value: `${most}: $${usd(largest.costUsd)}` }] : [],
+    ],
+  };
 }
 
 /** Returns the title and the facts of a ticket: what is asked, by whom, for what, and how to answer. */

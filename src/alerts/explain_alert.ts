@@ -3,7 +3,14 @@ import type { AlertDetail } from "../contract/alerts/alerts.ts";
 import type { AlertCause, AlertCauses, OtherCauses } from "../contract/alerts/alert_causes.ts";
 import type { CostRow } from "../contract/costs.ts";
 import type { Subject } from "../contract/budgets/subjects.ts";
-import { COUNTED, type Dimension, DIMENSIONS, NAMED, type NameFields } from "../contract/costs/dimensions.ts";
+import {
+  COUNTED,
+  type Dimension,
+  DIMENSIONS,
+  NAMED,
+  type NameFields,
+  nameIn,
+} from "../contract/costs/dimensions.ts";
 import { ASK_THRESHOLD, PLAN_THRESHOLD } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
@@ -24,9 +31,11 @@ import {
   subjectsIn,
   type Viewer,
 } from "../ledger/mod.ts";
+import { withNames } from "../keys/mod.ts";
 import { tables } from "../store/mod.ts";
 import { type AlertRow, findAlert, isSeenBy, scopeOfWarning, toAlertRecords } from "./alerts.ts";
 import type { AlertContext } from "./context.ts";
+import type { Largest } from "./describe_alert.ts";
 
 const { alertRules, alerts, budgets } = tables;
 
@@ -166,7 +175,7 @@ function sharesOf(groups: CostRow[], value: NanoUsd): { rows: AlertCause[]; othe
   };
 }
 
-async function measuredBy({ query }: Context, row: AlertRow): Promise<Measured> {
+async function measuredBy({ query }: Pick<Context, "query">, row: AlertRow): Promise<Measured> {
   if (row.scope !== null) return ofSubjects(subjectsIn(row.scope));
   if (row.budgetLimitNanoUsd !== null) return await measuredByBudget(query, row);
   if (row.thresholdType === "per_run_usd") return ofRun(row);
@@ -190,4 +199,23 @@ async function measuredByBudget(query: Context["query"], row: AlertRow): Promise
   const { kind, id } = counter;
   if (kind === "run") return ofRun(row);
   return { [DIMENSIONS[kind].property]: id };
+}
+
+/** The kinds of subjects of which one is named by a forecast: the first that its budget does not name itself. */
+const CAUSES = ["key", "agent", "session"] as const;
+
+/** Returns the API key with the most spending in the window of an alert; without keys the agent, or the session. */
+export async function readLargest(
+  ctx: { query: Context["query"]; store: Pick<Context["store"], "read" | "readLong"> },
+  row: AlertRow,
+): Promise<Largest | undefined> {
+  const measured = await measuredBy(ctx, row);
+  const span = { from: row.windowStart ?? 0, to: row.triggeredAt + 1, upTo: row.callPosition ?? undefined };
+  for (const kind of CAUSES.filter((kind) => measured[DIMENSIONS[kind].property] === undefined)) {
+    const rows = await listCosts(ctx.store, { ...measured, ...span, groupBy: kind, limit: 2, offset: 0 });
+    const named = await withNames(ctx, rows.filter((row) => row[DIMENSIONS[kind].field] != null));
+    const [first] = named;
+    if (first?.cost_usd) return { kind, name: nameIn(first, kind)!, costUsd: first.cost_usd };
+  }
+  return undefined;
 }

@@ -4,9 +4,9 @@ import type { TestContext } from "../delivery/mod.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { ALL_SEEING } from "../ledger/mod.ts";
 import { ConstraintError, requireThat, type Statement } from "../store/mod.ts";
-import { describeAlert } from "./describe_alert.ts";
 import { readAlertNotification, type RecordedRow, toAlertRecord } from "./alerts.ts";
 import type { AlertContext } from "./context.ts";
+import { describeAlert } from "./describe_alert.ts";
 import { inputOf, type RuleRow, RULES } from "./rules/rule_fields.ts";
 
 /* Alerts that people send: tests of rules, and alerts of the history once more. */
@@ -80,6 +80,7 @@ function testAlert(rule: RuleRow, alertId: string, now: number): RecordedRow {
     budgetLimitNanoUsd: null,
     window: null,
     scope: null,
+    calendar: rule.calendar,
   };
 }
 

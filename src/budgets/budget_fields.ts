@@ -7,7 +7,11 @@ import { calendarFieldsOf, calendarFor } from "../contract/calendars/calendar_in
 import type { Calendar } from "../contract/calendars/zones.ts";
 import { BUDGETED, type DimensionWith } from "../contract/costs/dimensions.ts";
 import {
+  addCalendar,
+  addShapes,
   ALL_CALLS,
+  DROP_CALENDARS,
+  DROP_SHAPES,
   entityOf,
   isScopeBy,
   scopeBy,
@@ -16,7 +20,7 @@ import {
   shapeOf,
   subjectsIn,
 } from "../ledger/mod.ts";
-import { defineAuthored, tables } from "../store/mod.ts";
+import { defineAuthored, type Statement, tables } from "../store/mod.ts";
 
 /* A budget on the wire and in its table. */
 
@@ -35,6 +39,9 @@ export const BUDGETS = defineAuthored(tables.budgets, {
   state: STATE,
   show: (row) => inputOf(row),
 });
+
+/** In place of a share of the limit at which a budget warns: the forecast that the limit will be reached. */
+export const FORECAST = 0;
 
 const isCounted = (part: string): part is DimensionWith<"isBudgeted"> =>
   BUDGETED.some((kind) => kind === part);
@@ -76,6 +83,21 @@ export const shapesOf = ({ scope, shape }: Pick<BudgetRow, "scope" | "shape">): 
   ...(shape === null ? [] : [shape]),
 ];
 
+/** The columns by which a budget or a rule counts. */
+type Counted = Pick<BudgetRow, "scope" | "shape" | "calendar">;
+
+/** Returns the statements by which spending is counted for a budget or a rule. */
+export const countersFor = (row: Counted, now: number): Statement[] => [
+  ...addShapes(shapesOf(row), now),
+  ...addCalendar(row.calendar, now),
+];
+
+/** Returns the statements that remove the shapes and the calendar that a budget or a rule has had, unless another one has them. */
+export const dropCounters = (before: Counted): Statement[] => [
+  ...(shapesOf(before).length === 0 ? [] : DROP_SHAPES),
+  ...(before.calendar === null ? [] : DROP_CALENDARS),
+];
+
 /** Converts a budget that was checked; fields that are not given have their defaults, and those of the server's calendar. */
 export function toAuthoredRow(input: BudgetInput, server: Partial<Calendar> = {}): AuthoredRow {
   const subjects = subjectsOf(input);
@@ -88,7 +110,10 @@ export function toAuthoredRow(input: BudgetInput, server: Partial<Calendar> = {}
     shape: shapeFor(subjects, input),
     mode: input.mode ?? BUDGET_DEFAULTS.mode,
     action: input.action ?? BUDGET_DEFAULTS.action,
-    warnAt: [...input.warn_at ?? BUDGET_DEFAULTS.warnAt].sort((a, b) => a - b),
+    warnAt: [
+      ...input.forecast ? [FORECAST] : [],
+      ...[...input.warn_at ?? BUDGET_DEFAULTS.warnAt].sort((a, b) => a - b),
+    ],
     calendar: calendarFor(input.per, input, server),
     countsFrom: input.counts_from == null ? null : Date.parse(input.counts_from),
     allowUnpriced: input.allow_unpriced ?? BUDGET_DEFAULTS.allowUnpriced,
@@ -106,7 +131,8 @@ export function inputOf(row: AuthoredRow): Required<BudgetInput> {
     each: row.each,
     mode: row.mode,
     action: row.action,
-    warn_at: row.warnAt,
+    forecast: row.warnAt.includes(FORECAST),
+    warn_at: row.warnAt.filter((share) => share !== FORECAST),
     ...calendarFieldsOf(row.calendar),
     counts_from: row.countsFrom === null ? null : toIso(row.countsFrom),
     allow_unpriced: row.allowUnpriced,

@@ -29,7 +29,7 @@ import {
   selectCounters,
   selectRuled,
 } from "./budget_counters.ts";
-import type { BudgetRow } from "./budget_fields.ts";
+import { type BudgetRow, FORECAST } from "./budget_fields.ts";
 import { asSeenBy } from "./seen_budget.ts";
 import { readStandings } from "./standings.ts";
 
@@ -70,12 +70,12 @@ export function describeFigures({ limitNanoUsd, warnAt }: Limits, figures: Figur
 }
 
 function stateOf(
-  [lowest = NEAR_LIMIT]: readonly number[],
+  warnAt: readonly number[],
   spent: NanoUsd,
   limit: NanoUsd,
 ): BudgetState["state"] {
   if (spent >= limit) return "reached";
-  const near = Math.min(lowest, NEAR_LIMIT);
+  const near = Math.min(...warnAt.filter((share) => share !== FORECAST), NEAR_LIMIT);
   const whole = 10n ** BigInt(WARNING_DECIMALS);
   return spent * whole >= limit * BigInt(Math.round(near * Number(whole))) ? "near" : "ok";
 }

@@ -16,8 +16,6 @@ import type { Turns } from "../kernel/turns.ts";
 import { withoutUndefined } from "../kernel/records.ts";
 import type { Calendar } from "../contract/calendars/zones.ts";
 import {
-  addCalendar,
-  addShapes,
   ALL_CALLS,
   ALL_SEEING,
   DROP_CALENDARS,
@@ -40,7 +38,15 @@ import {
   tables,
   type TimePosition,
 } from "../store/mod.ts";
-import { type BudgetRow, BUDGETS, inputOf, shapesOf, toAuthoredRow, toDefinition } from "./budget_fields.ts";
+import {
+  type BudgetRow,
+  BUDGETS,
+  countersFor,
+  dropCounters,
+  inputOf,
+  toAuthoredRow,
+  toDefinition,
+} from "./budget_fields.ts";
 import { FORGET_HEADROOM } from "./reservations/reservations.ts";
 import { sessionOwner } from "./budget_counters.ts";
 import { listCounters, readStates } from "./budget_states.ts";
@@ -262,12 +268,6 @@ export async function createBudget(
   return budget!;
 }
 
-/** Returns the statements by which spending is counted for a budget. */
-const countersFor = (row: Pick<BudgetRow, "scope" | "shape" | "calendar">, now: number) => [
-  ...addShapes(shapesOf(row), now),
-  ...addCalendar(row.calendar, now),
-];
-
 /** Checks the budget that a change replaces, and throws to refuse the change. */
 export type BudgetCheck = (current: BudgetDefinition) => void | Promise<void>;
 
@@ -309,12 +309,6 @@ export async function updateBudget(
   });
   return await getBudget(ctx, budgetId);
 }
-
-/** Returns the statements that remove the shapes and the calendar that a budget has had, unless another one has them. */
-const dropCounters = (before: BudgetRow) => [
-  ...(shapesOf(before).length === 0 ? [] : DROP_SHAPES),
-  ...(before.calendar === null ? [] : DROP_CALENDARS),
-];
 
 const ofDefinition = (check: BudgetCheck | undefined) =>
   check && ((row: BudgetRow) => check(toDefinition(row)));

@@ -26,7 +26,15 @@ function standing(
   more: Partial<Standing> = {},
 ): Standing {
   return {
-    ...{ budgetId: null, name: null, per: "run", scope: "run run_1", from: 0, resetsAt: null },
+    ...{
+      budgetId: null,
+      name: null,
+      per: "run",
+      scope: "run run_1",
+      from: 0,
+      resetsAt: null,
+      calendar: null,
+    },
     ...{ mode, action: "refuse", allowUnpriced: false, limitNanoUsd, extraNanoUsd: 0n, settledNanoUsd },
     estimatedNanoUsd: mode === "stop" ? reserved : 0n,
     worstNanoUsd: mode === "strict" ? reserved : 0n,

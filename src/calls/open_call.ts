@@ -11,7 +11,7 @@ import type { CallContext } from "./context.ts";
 import { modelErrorText, redactSecrets } from "./error_text.ts";
 import { estimateCost } from "./estimate_cost.ts";
 import { bookMadeCall, requireLedger } from "./keep_call.ts";
-import { makeCall } from "./make_call.ts";
+import { makeCall, payByPlan } from "./make_call.ts";
 import {
   logAsked,
   logCallEvent,
@@ -198,7 +198,7 @@ function begin(
         tools: answer.tools ?? [],
         durationMs: ctx.clock.monotonic() - startedAt,
         responseId,
-      }, price);
+      }, report.isPlan ? payByPlan(price) : price);
       if (estimatedBecause !== undefined) warnOfEstimate(ctx, call, report, estimatedBecause);
       if (failure !== undefined) addFailure(failure);
       const overshoot = grant?.isStrict ? keepBound(call, grant) : undefined;

@@ -18,6 +18,8 @@ export interface UsageReport {
   served?: Served;
   /** The parts of a complete answer that may state its cost. */
   statement?: Statement | undefined;
+  /** True if a plan pays for the call, as its answer says: nothing is billed. */
+  isPlan?: boolean;
   responseId?: string;
   responseModel?: string;
   /** Set for an answer that is incomplete, or an error; for telemetry. */

@@ -33,8 +33,8 @@ Deno.test("completion offers commands, options and the values of enumerations", 
   ]);
   assert.deepEqual(await offered(books, "cost e"), ["explain"]);
   assert.deepEqual(await offered(books, "reprice u"), ["undo"]);
-  assert.deepEqual(await offered(books, "cost --by m"), ["model", "machine"]);
-  assert.deepEqual(await offered(books, "cost --by=m"), ["--by=model", "--by=machine"]);
+  assert.deepEqual(await offered(books, "cost --by m"), ["model", "month", "machine"]);
+  assert.deepEqual(await offered(books, "cost --by=m"), ["--by=model", "--by=month", "--by=machine"]);
   assert.deepEqual(await offered(books, "alerts add --severity |"), ["info", "warning", "critical"]);
   assert.deepEqual(await offered(books, "completions |"), ["bash", "zsh", "fish"]);
   assert.deepEqual(await offered(books, "--version"), ["--version"]);

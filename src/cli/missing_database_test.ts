@@ -22,6 +22,8 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   "budgets raise": ["--usd", "1"],
   "keys set": ["--tag", "team=search"],
   "budgets release": ["--reason", "x"],
+  "approvals approve": ["--reason", "x"],
+  "approvals deny": ["--reason", "x"],
 };
 
 function lineOf({ name, args }: Command): string[] {

@@ -44,6 +44,10 @@ export const BUDGET_DEFAULTS = {
   enabled: true,
 } as const;
 
+/** The periods of budgets that forecast, and the part of a window, its twentieth, before which there is no pace. */
+export const FORECAST_PERIODS = ["day", "week", "month"] as const;
+export const FORECAST_FROM_PART = 20;
+
 /** The most tags that a budget names, with the one that it has a counter for each value of. */
 export const MAX_BUDGET_TAGS = 4;
 

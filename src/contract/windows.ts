@@ -43,7 +43,8 @@ export function startOf(span: Span, at: number, later = 0, calendar: Calendar = 
 const shiftOf = (span: "day" | "week" | "month" | "quarter", { weekStart, monthStartDay }: Calendar) =>
   DAY_MS * (span === "week" ? WEEK_DAYS.indexOf(weekStart) : span === "day" ? 0 : monthStartDay - 1);
 
-function startInUtc(span: Span, at: number, later: number): number {
+/** Returns the start of the span of UTC that holds a time, or of the span `later` spans after it; without what knows zones, for the dashboard. */
+export function startInUtc(span: Span, at: number, later = 0): number {
   if (span === "month" || span === "quarter") {
     const date = new Date(at);
     const month = date.getUTCMonth();

@@ -4,7 +4,7 @@ import type { ByteReader } from "../kernel/byte_reader.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { logsDebug } from "../kernel/log.ts";
 import { formatUsd } from "../kernel/money.ts";
-import { hasPlanHeaders } from "../plans/sources/mod.ts";
+import { hasPlanHeaders, isPaidByPlan } from "../plans/sources/mod.ts";
 import { type Asked, type Fields, readAsked } from "../pricing/usage/mod.ts";
 import type { ModelCall } from "../ledger/mod.ts";
 import { withAgentOfBody } from "./agent_of_body.ts";
@@ -118,6 +118,7 @@ async function sendCall(
     throw noAnswer(provider, error, live, made?.callId);
   }
 
+  const isPlan = isPaidByPlan(response.headers);
   if (hasPlanHeaders(response.headers)) {
     notePlan(ctx, request, model.model, { headers: response.headers, ended: live.ended });
   }
@@ -152,7 +153,10 @@ async function sendCall(
         );
         try {
           const errorType = live.cancelledBy === CLIENT_LEFT ? CANCELLED : undefined;
-          await settle(ctx, { request, model, open, reader }, { ...reader.report(brokenBy), errorType });
+          await settle(ctx, { request, model, open, reader, isPlan }, {
+            ...reader.report(brokenBy),
+            errorType,
+          });
         } finally {
           live.end();
         }
@@ -167,7 +171,7 @@ async function sendCall(
     };
   }
   try {
-    return await passWhole(ctx, { request, model, open, response, headers, hidden, reader, live });
+    return await passWhole(ctx, { request, model, open, isPlan, response, headers, hidden, reader, live });
   } finally {
     live.end();
   }
@@ -230,17 +234,19 @@ interface AnsweredCall {
   model: ModelRequest;
   open: OpenCall;
   reader: AnswerReader;
+  /** True if a plan pays for it, as the headers of the answer say. */
+  isPlan: boolean;
 }
 
 /** Books a call by what its answer has reported. */
 async function settle(
   { gateway: { lastCosts } }: GatewayContext,
-  { request, open, reader }: AnsweredCall,
+  { request, open, reader, isPlan }: AnsweredCall,
   report: UsageReport,
 ): Promise<ModelCall> {
   const made = await bookedFor(
     request,
-    open.settle(report, {
+    open.settle({ ...report, isPlan }, {
       outputBytes: () => reader.outputBytes,
       textBytes: () => reader.textBytes,
     }),

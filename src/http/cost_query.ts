@@ -8,7 +8,6 @@ import {
   type WithFields,
   withNameField,
 } from "../contract/costs/dimensions.ts";
-import { QueryTime } from "../contract/parts.ts";
 import { TAG_LIMITS, tagIssues, tagKeyOf, type Tags } from "../contract/tags/tags.ts";
 import { invalidField, PurserError } from "../kernel/errors.ts";
 import { shorten } from "../kernel/text.ts";
@@ -18,7 +17,7 @@ import type { Core } from "../service/mod.ts";
 import { z } from "./create_route.ts";
 import { wholeNumber } from "./pagination.ts";
 import { TimeZone } from "../contract/calendars/calendar_fields.ts";
-import { MAX_MONTH_START_DAY, WEEK_DAYS } from "../contract/calendars/zones.ts";
+import { MAX_MONTH_START_DAY, startOfLocalDay, WEEK_DAYS } from "../contract/calendars/zones.ts";
 import { narrowToAgent, onlyAgentOf, outOfReach, viewerOfRequest } from "./middleware/agent_reach.ts";
 import type { ApiEnv } from "./middleware/principal.ts";
 
@@ -33,31 +32,38 @@ export const scopeQuery = {
   }),
 };
 
+/** A time of a report: a date is a midnight of its time zone. */
+const ReportTime = z.union([z.iso.datetime({ offset: true }), z.iso.date()]).transform((text) => ({
+  at: Date.parse(text),
+  isDate: text.length === "2026-11-21".length,
+})).openapi({ type: "string", example: "2026-11-21" });
+type ReportTime = z.infer<typeof ReportTime>;
+
 /** The span of a cost report. */
 export const spanQuery = {
-  from: QueryTime.optional().openapi({ description: "Inclusive; a date, or a time with its zone" }),
-  to: QueryTime.optional().openapi({ description: "Exclusive; a date, or a time with its zone" }),
+  from: ReportTime.optional().openapi({ description: "Inclusive; a date, or a time with its zone" }),
+  to: ReportTime.optional().openapi({ description: "Exclusive; a date, or a time with its zone" }),
+  time_zone: TimeZone.optional().openapi({
+    type: "string",
+    description:
+      "Time zone of dates, days, weeks and months; the server's, UTC unless set, if not given. Hours are those of UTC",
+    example: "Europe/Berlin",
+  }),
 };
 
 /** The second span of a cost report. */
 export const compareQuery = {
-  compare_from: QueryTime.optional().openapi({
+  compare_from: ReportTime.optional().openapi({
     description:
       "Adds `previous` to each row, the sums of a second span, and the difference to it; inclusive",
   }),
-  compare_to: QueryTime.optional().openapi({
+  compare_to: ReportTime.optional().openapi({
     description: "End of the second span, exclusive; default: `from`",
   }),
 };
 
 /** The parameters of a report by days, weeks or months. */
 export const calendarQuery = {
-  time_zone: TimeZone.optional().openapi({
-    type: "string",
-    description:
-      "Time zone of days, weeks and months; the server's, UTC unless set, if not given. Hours are those of UTC",
-    example: "Europe/Berlin",
-  }),
   week_start: z.enum(WEEK_DAYS).optional().openapi({
     description: "First day of a week; the server's if not given",
   }),
@@ -72,19 +78,24 @@ export const calendarQuery = {
 
 interface ScopeQuery extends z.infer<z.ZodObject<typeof filterFields>> {
   tag?: string | string[];
-  from?: number;
-  to?: number;
-  compare_from?: number;
-  compare_to?: number;
+  from?: ReportTime;
+  to?: ReportTime;
+  compare_from?: ReportTime;
+  compare_to?: ReportTime;
+  time_zone?: string;
 }
 
 /** Returns the calls that a request selects, if its key may read them. Throws `invalid` or `forbidden`. */
 export async function scopeOf(
   c: Pick<Context<ApiEnv>, "env">,
-  core: Pick<Core, "store" | "clock">,
+  core: Pick<Core, "store" | "clock" | "timeZone">,
   query: ScopeQuery,
 ): Promise<CostScope> {
-  const { from, to, compare_from, compare_to = from } = query;
+  const { time_zone: timeZone = core.timeZone } = query;
+  const timeOf = (time: ReportTime | undefined) =>
+    time?.isDate ? startOfLocalDay(timeZone, time.at) : time?.at;
+  const [from, to, compare_from] = [query.from, query.to, query.compare_from].map(timeOf);
+  const compare_to = timeOf(query.compare_to) ?? from;
   checkOrder({ from, to }, ["from", "to"]);
   if (compare_from === undefined) {
     if (query.compare_to !== undefined) throw invalid("compare_to", "it needs compare_from");

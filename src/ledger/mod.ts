@@ -8,6 +8,7 @@ export {
   hasToExtend,
   KNOWN_UNTIL,
   readWindows,
+  startIn,
   windowEnd,
   windowStart,
 } from "./calendars.ts";

@@ -1,6 +1,7 @@
+import { CALL_SOURCES } from "../contract/values.ts";
 import type { PlanWindow as ListedWindow } from "../contract/imports/plan_windows.ts";
 import { type Clock, toIso } from "../kernel/clock.ts";
-import { type CostScope, readCostTotal, type Viewer } from "../ledger/mod.ts";
+import { type CostScope, listCosts, readCostTotal, type Viewer } from "../ledger/mod.ts";
 import type { Store } from "../store/mod.ts";
 import { isOfAllModels, stateOf } from "./plan_quota.ts";
 import { type MeasuredWindow, readPlanWindows } from "./read_plan_windows.ts";
@@ -28,9 +29,9 @@ export async function listPlanWindows(
   ).slice(offset, offset + limit);
   const values = new Map<string, Promise<number | null>>();
   return await Promise.all(windows.map(async (window) => {
-    const scope = viewer.agentId === undefined || viewer.agentId === window.agent
-      ? scopeOf(window, now)
-      : undefined;
+    // Of a gateway's plan, the calls of all agents count.
+    const seesCalls = viewer.seesAll || ("machine" in window.owner && viewer.agentId === window.agent);
+    const scope = seesCalls ? scopeOf(window, now) : undefined;
     const key = JSON.stringify(scope ?? null);
     if (scope && !values.has(key)) values.set(key, readPlanValue(ctx.store, scope));
     const value = await values.get(key) ?? null;
@@ -43,21 +44,30 @@ const keyOf = ({ reporterKeyId, caller }: MeasuredWindow) => reporterKeyId || ca
 const priceOf = ({ planPrices }: PlanContext, { agent }: MeasuredWindow) =>
   Object.hasOwn(planPrices, agent) ? planPrices[agent]! : null;
 
-/** Returns the calls of a window: of the agent on the machine with the login. Those of the gateway are billed, and have no plan value. */
+/** Returns the calls of a window: of the agent on the machine with the login, or of the provider through the gateway. */
 function scopeOf(window: MeasuredWindow, now: number): CostScope | undefined {
   const from = startOf(window);
-  if (from === null || !("machine" in window.owner) || !isOfAllModels(window)) return undefined;
+  if (from === null || !isOfAllModels(window)) return undefined;
+  const span = { from, to: Math.min(window.resetsAt!, now + 1) };
+  if ("provider" in window.owner) return { provider: window.owner.provider, ...span };
   return {
     agentId: window.agent,
     ...window.reporterKeyId !== "" && { keyId: window.reporterKeyId },
     tags: { machine: window.owner.machine },
-    from,
-    to: Math.min(window.resetsAt!, now + 1),
+    ...span,
   };
 }
 
 async function readPlanValue(store: PlanContext["store"], scope: CostScope): Promise<number | null> {
-  return (await readCostTotal(store, scope)).plan_usd ?? null;
+  if (scope.provider === undefined) return (await readCostTotal(store, scope)).plan_usd ?? null;
+  // The logs of agents have calls of the same provider that other plans pay for.
+  const sources = await listCosts(store, {
+    ...scope,
+    groupBy: "source",
+    limit: CALL_SOURCES.length + 1,
+    offset: 0,
+  });
+  return sources.find(({ source }) => source === "gateway")?.plan_usd ?? null;
 }
 
 const startOf = ({ resetsAt, lengthMs }: MeasuredWindow) =>

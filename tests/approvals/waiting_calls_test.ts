@@ -159,11 +159,15 @@ for (const kind of dialectKinds()) {
     await t.settle([last]);
   });
 
-  test("a ticket that expires is a no: it can't be approved, and the next call asks anew", async (t) => {
-    const [a] = t.instances as [Instance];
+  test("a ticket that expires is a no, also after its server has died: the next call asks anew", async (t) => {
+    const [died, a] = t.instances as [Instance, Instance];
     await t.add();
     await t.spend(100n);
-    await t.settle([admit(a)]);
+    const dying = new AbortController();
+    const call = admit(died, { waitsLong: true, signal: dying.signal });
+    await t.asked();
+    dying.abort(new Error("died"));
+    await assert.rejects(t.settle([call]), /died/);
     t.clock.advance(3_600_000);
     const [expired] = await tickets(a);
     assert.equal(expired!.state, "expired");
@@ -262,7 +266,7 @@ for (const kind of dialectKinds()) {
     await t.add();
     await t.spend(100n);
     const answer = await a.gate.admitElsewhere({
-      ...{ agentId: "helper", sessionId: null, keyId: null },
+      ...{ agentId: "helper", sessionId: null, keyId: null, subjects: {} },
       ...{ estimateNanoUsd: 10n, worstNanoUsd: null, ttlMs: 1_000 },
     });
     assert.ok(!answer.go);

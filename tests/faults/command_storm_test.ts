@@ -8,7 +8,7 @@ import { cases } from "../harness/thorough.ts";
 
 /** The number of rounds; `PURSER_STORM_ROUNDS=15` for a thorough run. */
 const ROUNDS = Number(Deno.env.get("PURSER_STORM_ROUNDS") ?? 1);
-const COMMANDS = cases(16);
+const COMMANDS = cases(10);
 
 /** The effects of the commands of all rounds, by the books of this test. */
 interface Done {
@@ -57,7 +57,7 @@ Deno.test(`${COMMANDS} commands at once on one file, ${ROUNDS} rounds: none fail
   const done: Done = { runs: [], rules: [], keys: [], agents: ["helper"] };
   // All at once on a file that does not exist yet: the first round also creates the database.
   const first = await Promise.all(
-    Array.from({ length: 8 }, () => purser(place, ["agents", "set", "helper", "--model", "demo:echo"])),
+    Array.from({ length: 4 }, () => purser(place, ["agents", "set", "helper", "--model", "demo:echo"])),
   );
   assert.deepEqual(first.filter(({ code }) => code !== 0), []);
   for (let round = 0; round < ROUNDS; round++) {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { BudgetMode } from "../../src/contract/values.ts";
 import type { Store } from "../../src/store/mod.ts";
 import { answerTo } from "../harness/answers.ts";
 import { checkAllEnded, checkBooks } from "../harness/check_books.ts";
@@ -7,12 +8,16 @@ import { startFakeProvider } from "../harness/fake_provider.ts";
 import { type Fleet, type Instance, openFleet } from "../harness/instances.ts";
 import { startWebhookReceiver, type WebhookReceiver } from "../harness/webhook_receiver.ts";
 import { bundleWorker } from "../harness/shared_build.ts";
+import { isThorough } from "../harness/thorough.ts";
 import { lookInto, until } from "./alert_workers.ts";
 import { CALL_NANO_USD } from "./budget_worker.ts";
 
 /** Real servers and commands on one database server: one set of books, even when some are killed. */
 
 const BUDGET_WORKER = await bundleWorker("budget");
+
+/** The gate has time for one; `budget_instances_test.ts` has a stop budget of several processes. */
+const MODES: readonly BudgetMode[] = isThorough ? ["strict", "stop"] : ["strict"];
 
 /** The model API: answers of `slow:model` wait until they are released. */
 async function startModels() {
@@ -87,7 +92,7 @@ for (const { name, ignore, start } of serverKindsInTime) {
       await step("agents and rules set on one server apply on all", shareSettings);
       await step("of many concurrent runs on one session one starts, on any server", runOnce);
       await step("a command beside them works on the same books", runCommands);
-      for (const mode of ["strict", "stop"] as const) {
+      for (const mode of MODES) {
         await step(
           `a ${mode} budget is shared by calls of one run in four processes`,
           (s) => shareBudget(s, mode),
@@ -106,7 +111,7 @@ for (const { name, ignore, start } of serverKindsInTime) {
         assert.equal(await one(store, "SELECT count(*) FROM alerts"), runs, "each run has its alert");
         // Those of the metered calls went to the log alone: those processes have no other channel.
         const sent = await one(store, "SELECT count(*) FROM deliveries WHERE channel = 'ops'");
-        assert.equal(sent, runs as bigint - 2n);
+        assert.equal(sent, runs as bigint - BigInt(MODES.length));
         const ids = receiver.received.map(({ body }) => JSON.parse(body).data.alert_id);
         assert.equal(BigInt(new Set(ids).size), sent, "and each was sent");
         assert.equal(BigInt(ids.length), sent as bigint + 1n, "once, but for the one that was taken over");
@@ -253,11 +258,11 @@ async function takeOverDelivery({ servers: [a], fleet, receiver, store }: Scene)
   assert.equal(held.headers.get("x-instance"), "deliverer");
   await dying.kill();
   await store.write([{ sql: "UPDATE deliveries SET lease_until = 1 WHERE lease_until IS NOT NULL" }]);
-  // A wake-up makes a dispatcher check all due deliveries; otherwise it checks every 30 s.
+  // A wake-up makes a dispatcher check all due deliveries; otherwise each checks every 30 s, and another may take it.
   assert.equal((await run(a, "quick", "delivered-at-once")).status, 200);
   await receiver.untilReceived(before + 3);
   const again = receiver.received.slice(before + 1).find(({ webhookId }) => webhookId === held.webhookId);
-  assert.equal(again?.headers.get("x-instance"), "a");
+  assert.ok(again !== undefined && again.headers.get("x-instance") !== "deliverer");
   await until(
     "it is settled",
     async () =>

@@ -160,4 +160,11 @@ Deno.test("a call that names a run of Purser counts in the tree of that run", as
     body.agents.map(({ session_id, model_calls }: Record<string, unknown>) => [session_id, model_calls]),
     [[root.session_id, 1], [below.session_id, 1], ["tool", 1]],
   );
+  // A key of one agent names its own runs, so that it adds to no tree of others.
+  const { key } = await makeKey(t.purser, ["call"], { agent_id: "coder" });
+  const { key: reader } = await makeKey(t.purser, ["read"]);
+  const client = openHttpClient(t.purser);
+  assert.equal((await client.raw("POST", MESSAGES.path, { key, headers, body: MESSAGES.body })).status, 200);
+  const after = await client.send("GET", `/sessions/${root.session_id}/tree`, { key: reader });
+  assert.equal(after.body.agents[0].with_subagents.model_calls, 3);
 });

@@ -56,6 +56,7 @@ const COLUMNS: Record<string, (rule: RuleRow) => SqlValue> = {
   scope: (rule) => rule.scope,
   each: (rule) => rule.each,
   shape: (rule) => rule.shape,
+  calendar: (rule) => rule.calendar,
   enabled: (rule) => Number(rule.enabled),
   created_at: (rule) => rule.createdAt,
   updated_at: (rule) => rule.updatedAt,

@@ -183,17 +183,35 @@ const EVERYWHERE: readonly Shown[] = (["light", "dark"] as const).flatMap((color
 const ONCE: readonly Shown[] = [{ colorScheme: "light", width: 1280 }];
 
 /** The widths at which nothing is cut off, besides 1280; 640 pixels are that at a zoom of 200%. */
-const WIDTHS = [1024, 900, 768, 640, 320];
+const WIDTHS = isThorough ? [1024, 900, 768, 640, 320] : [640, 320];
+
+/** The parts of the pages that were judged. */
+const judged = new Set<string>();
+
+/** Returns the path of a page without ids, and the elements of its main part: those of two pages may differ by their texts alone. */
+function describeParts(page: Page): Promise<string> {
+  return page.evaluate(() =>
+    [
+      location.pathname.replaceAll(/\b[a-z]+_\w+/g, "ID"),
+      ...new Set([...document.querySelectorAll("main *, dialog[open] *")].map(({ localName, className }) =>
+        `${localName} ${className}`
+      )),
+    ].join("\n")
+  );
+}
 
 /**
  * Fails unless a page meets WCAG 2.2 AA as far as axe can judge, and shows all of each table at every width; `isEverywhere` judges
- * it in light and dark, wide and narrow, as a thorough run does each page.
+ * it in light and dark, wide and narrow, as a thorough run does each page. Of pages with the same parts, others judge one.
  */
 export async function expectAccessible(
   page: Page,
   what = page.url(),
   isEverywhere = isThorough,
 ): Promise<void> {
+  const parts = await describeParts(page);
+  if (!isEverywhere && judged.has(parts)) return;
+  judged.add(parts);
   if (!await page.evaluate(() => "axe" in globalThis)) await page.evaluate(axe.source);
   for (const { colorScheme, width } of isEverywhere ? EVERYWHERE : ONCE) {
     await page.emulateMedia({ colorScheme });

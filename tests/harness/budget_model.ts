@@ -6,6 +6,7 @@ import type {
   BudgetPeriod,
   RefusalReason,
 } from "../../src/contract/values.ts";
+import { calendar, zoned } from "./calendar_model.ts";
 
 export interface ModelBudget {
   budgetId: string;
@@ -104,50 +105,6 @@ const heldOf = ({ worst, lost }: ModelStanding) => worst + lost;
 /** The name of a budget and its counter in decisions; null for the budget of a run itself. */
 export const nameOf = ({ budgetId, counter }: Pick<ModelStanding, "budgetId" | "counter">) =>
   `${budgetId} of ${counter}`;
-
-/** The first and the next millisecond of a calendar window, by the date alone. */
-function calendar(per: "day" | "week" | "month" | "quarter", at: number): [from: number, resetsAt: number] {
-  const isFirst = (day: number) => {
-    const date = new Date(day);
-    const isOfQuarter = per !== "quarter" || date.getUTCMonth() % 3 === 0;
-    return per === "day" ||
-      (per === "week" ? date.getUTCDay() === 1 : date.getUTCDate() === 1 && isOfQuarter);
-  };
-  let from = Date.parse(`${new Date(at).toISOString().slice(0, 10)}T00:00:00.000Z`);
-  let next = from + DAY;
-  while (!isFirst(from)) from -= DAY;
-  while (!isFirst(next)) next += DAY;
-  return [from, next];
-}
-
-const QUARTER_HOUR = HOUR / 4;
-const zonedWindows = new Map<string, [from: number, resetsAt: number][]>();
-
-/** The same in a time zone: the quarter hours before and after which the local date is another one. */
-function zoned(text: string, at: number): [from: number, resetsAt: number] {
-  if (!zonedWindows.has(text)) zonedWindows.set(text, []);
-  const known = zonedWindows.get(text)!.find(([from, to]) => from <= at && at < to);
-  if (known) return known;
-  const [timeZone, span, start] = text.split(" ");
-  const format = new Intl.DateTimeFormat("en-CA", { timeZone, dateStyle: "short" });
-  const isFirst = (time: number) => {
-    const date = format.format(time);
-    if (date === format.format(time - QUARTER_HOUR)) return false;
-    const day = new Date(`${date}T00:00:00Z`);
-    if (span === "day") return true;
-    if (span === "week") {
-      return new Intl.DateTimeFormat("en", { weekday: "long", timeZone: "UTC" }).format(day).toLowerCase() ===
-        start;
-    }
-    return day.getUTCDate() === Number(start) && (span === "month" || day.getUTCMonth() % 3 === 0);
-  };
-  let from = Math.floor(at / QUARTER_HOUR) * QUARTER_HOUR;
-  let next = from + QUARTER_HOUR;
-  while (!isFirst(from)) from -= QUARTER_HOUR;
-  while (!isFirst(next)) next += QUARTER_HOUR;
-  zonedWindows.get(text)!.push([from, next]);
-  return [from, next];
-}
 
 /** The counter of a call by the parts of a shape; null if it lacks one of them. */
 function counterBy(

@@ -83,5 +83,5 @@ export const settings: Setting[] = kindsInTime.map(({ name, ignore, create }) =>
   name: `the gate on ${name}`,
   ignore,
   create,
-  numRuns: cases({ file: 2, memory: 6, sqld: 1, postgres: 1 }[name]),
+  numRuns: cases({ file: 2, memory: 3, sqld: 1, postgres: 1 }[name]),
 }));

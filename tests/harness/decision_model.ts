@@ -1,5 +1,5 @@
 import type { ThresholdType } from "../../src/contract/values.ts";
-import { periodOf, windowOf } from "../../src/contract/windows.ts";
+import { calendarIn, periodOf, windowOf } from "../../src/contract/windows.ts";
 import { ALL_CALLS, isScopeBy, type ModelCall, subjectsIn } from "../../src/ledger/mod.ts";
 import type { NanoUsd } from "../../src/kernel/money.ts";
 import type { RuleRow } from "../../src/alerts/rules/rule_fields.ts";
@@ -18,6 +18,8 @@ export interface TouchedWindow {
   to: number;
   /** The key that a rule with `once_per_window` remembers; null for the rolling hour, which has none. */
   claim: string | null;
+  /** The calendar of its rules; null for the windows of UTC. */
+  calendar: string | null;
 }
 
 /** The state of a rule. */
@@ -31,6 +33,7 @@ export interface RuleState {
     | "repeat"
     | "scope"
     | "enabled"
+    | "calendar"
     | "each"
     | "shape"
   >;
@@ -80,7 +83,8 @@ export function decideRule(
 ): Decision {
   const { rule, firedAt } = state;
   if (!rule.enabled) return { fires: false, reason: "disabled" };
-  if (rule.thresholdType !== window.type || rule.scope !== window.scope) {
+  const isOfCalendar = rule.calendar === window.calendar;
+  if (rule.thresholdType !== window.type || rule.scope !== window.scope || !isOfCalendar) {
     return { fires: false, reason: "other_window" };
   }
   if (value < rule.thresholdNanoUsd) return { fires: false, reason: "below" };
@@ -96,8 +100,12 @@ export function decideRule(
 const TIME_WINDOWS = ["per_hour_usd", "per_day_usd", "per_month_usd"] as const;
 
 /** Returns the window of a threshold type of time that holds one. */
-export function spanAt(type: ThresholdType, at: number): { from: number; to: number } {
-  const { from, to } = windowOf(periodOf(type), at);
+export function spanAt(
+  type: ThresholdType,
+  at: number,
+  calendar: string | null = null,
+): { from: number; to: number } {
+  const { from, to } = windowOf(periodOf(type), at, null, calendarIn(calendar));
   return { from, to: to! };
 }
 
@@ -105,10 +113,15 @@ export function spanAt(type: ThresholdType, at: number): { from: number; to: num
  * Returns the present windows that hold a call. A call that is ahead of the clock is decided as of its own time; one
  * that is booked late touches only time windows that are still the present ones.
  */
-function touchedWindows({ runId, sessionId, agentId, at }: ModelCall, now: number): TouchedWindow[] {
+function touchedWindows(
+  { runId, sessionId, agentId, at }: ModelCall,
+  now: number,
+  calendars: Iterable<string | null>,
+): TouchedWindow[] {
+  const calendar = null;
   const windows: Omit<TouchedWindow, "scope">[] = [];
   if (runId !== null) {
-    windows.push({ type: "per_run_usd", id: runId, from: 0, to: 0, claim: `per_run_usd:${runId}` });
+    windows.push({ type: "per_run_usd", id: runId, from: 0, to: 0, claim: `per_run_usd:${runId}`, calendar });
   }
   if (sessionId !== null) {
     windows.push({
@@ -117,12 +130,17 @@ function touchedWindows({ runId, sessionId, agentId, at }: ModelCall, now: numbe
       from: 0,
       to: 0,
       claim: `per_session_usd:${sessionId}`,
+      calendar,
     });
   }
   for (const type of TIME_WINDOWS) {
-    const { from, to } = spanAt(type, Math.max(at, now));
-    if (at < from) continue;
-    windows.push({ type, id: null, from, to, claim: type === "per_hour_usd" ? null : `${type}:${from}` });
+    for (const calendar of calendars) {
+      if (calendar !== null && type === "per_hour_usd") continue;
+      const { from, to } = spanAt(type, Math.max(at, now), calendar);
+      if (at < from) continue;
+      const claim = type === "per_hour_usd" ? null : `${type}:${from}`;
+      windows.push({ type, id: null, from, to, claim, calendar });
+    }
   }
   return windows.flatMap((window) => [agentId, ALL_CALLS].map((scope) => ({ ...window, scope })));
 }
@@ -164,7 +182,7 @@ function bookOneInModel(
   now: number,
   sum: typeof valueOf,
 ): ModelAlert[] {
-  const windows = touchedWindows(call, now);
+  const windows = touchedWindows(call, now, new Set([null, ...states.map(({ rule }) => rule.calendar)]));
   for (const state of states) {
     for (const window of windows) {
       if (
@@ -267,7 +285,9 @@ function measuredBy(state: RuleState, call: ModelCall, all: readonly RuleState[]
     counter: counter as Counter,
     name,
     windowsOf: (windows: readonly TouchedWindow[]) =>
-      windows.filter(({ type, scope }) => type === rule.thresholdType && scope === ALL_CALLS),
+      windows.filter(({ type, scope, calendar }) =>
+        type === rule.thresholdType && scope === ALL_CALLS && calendar === rule.calendar
+      ),
     sumOf: ({ type, from, to }: TouchedWindow, booked: readonly ModelCall[]) =>
       booked.filter((other) =>
         isCounted(other) && (type === "per_session_usd" || other.at >= from && other.at < to)

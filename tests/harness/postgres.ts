@@ -62,6 +62,32 @@ export async function sharedPostgres(): Promise<PostgresDatabases> {
   return port === undefined ? await startPostgres() : databasesAt(Number(port));
 }
 
+/** Has the data of a new server, of which the servers of a run begin with copies; `tests/run_tests.ts` makes it. */
+export const MADE_DATA = "PURSER_TEST_POSTGRES_DATA";
+
+/** Creates a temporary folder of the user that servers run as. */
+async function newFolder(): Promise<string> {
+  const folder = await Deno.makeTempDir({ prefix: "purser-postgres-" });
+  if (Deno.uid() === 0) await Deno.chown(folder, NOBODY, NOBODY);
+  return folder;
+}
+
+/** Makes the data of a new server, for `MADE_DATA`: a server starts with a copy in a tenth of the processor time. */
+export async function makeData(): Promise<AsyncDisposable & { data: string }> {
+  const folder = await newFolder();
+  const data = join(folder, "data");
+  await initialize(data);
+  return { data, [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }) };
+}
+
+async function initialize(data: string): Promise<void> {
+  await run("initdb", [
+    ...["-D", data, "-U", POSTGRES_USER, "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8"],
+    ...["--locale-provider=icu", "--icu-locale=en-US", "--no-sync", "--no-instructions"],
+  ]);
+  await Deno.writeTextFile(join(data, "pg_hba.conf"), ACCESS);
+}
+
 /**
  * Starts a server over a temporary directory, or a read replica of another one, and waits until it answers. Its order of texts
  * isn't that of bytes, as on most servers. It doesn't flush commits to the disk. Throws if the server isn't available on this
@@ -72,18 +98,14 @@ export async function startPostgres(
   replicaOf?: Postgres,
 ): Promise<Postgres> {
   if (postgresMissing) throw new Error(`Cannot start PostgreSQL: ${postgresMissing}`);
-  const directory = await Deno.makeTempDir({ prefix: "purser-postgres-" });
+  const directory = await newFolder();
   const data = join(directory, "data");
-  if (Deno.uid() === 0) await Deno.chown(directory, NOBODY, NOBODY);
   if (replicaOf) {
     const from = ["-h", "127.0.0.1", "-p", `${replicaOf.port}`, "-U", POSTGRES_USER];
     await run("pg_basebackup", [...from, "-D", data, "-R", "--checkpoint=fast", "--no-sync"]);
   } else {
-    await run("initdb", [
-      ...["-D", data, "-U", POSTGRES_USER, "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8"],
-      ...["--locale-provider=icu", "--icu-locale=en-US", "--no-sync", "--no-instructions"],
-    ]);
-    await Deno.writeTextFile(join(data, "pg_hba.conf"), ACCESS);
+    const made = Deno.env.get(MADE_DATA);
+    await (made === undefined ? initialize(data) : run("cp", ["-rp", made, data]));
   }
   const options = [
     ...["fsync=off", "full_page_writes=off", "max_connections=200", "listen_addresses=127.0.0.1"],
@@ -104,7 +126,7 @@ export const NOBODY = 65_534;
 
 /** The server refuses to run as root. */
 function command(program: string, args: readonly string[]): [string, string[]] {
-  const path = `${BINARIES}/${program}`;
+  const path = program === "cp" ? program : `${BINARIES}/${program}`;
   if (Deno.uid() !== 0) return [path, [...args]];
   return ["setpriv", [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups", path, ...args]];
 }

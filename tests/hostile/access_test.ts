@@ -150,7 +150,7 @@ Deno.test("a key of one agent sees no byte of another agent's data, on any route
     if (operation.permission.agentCheck === undefined || operation.route === "GET /events") continue;
     if (operation.route === "GET /sessions/{session_id}/events/imported") continue;
     if (operation.route === "GET /imports/files") continue; // of the key itself
-    if (SUMS.includes(operation.template) || operation.template === "/me") continue;
+    if ([...SUMS, SUMMARY, "/me"].includes(operation.template)) continue;
     const queries: Record<string, string> = {
       "GET /costs/what-if": "?model=demo:echo&group_by=agent",
       "GET /budgets/check": "?agent_id=bravo",
@@ -171,12 +171,21 @@ Deno.test("a key of one agent sees no byte of another agent's data, on any route
     const ofAlpha = await costOf(path, key);
     assert.equal(ofAlpha, await costOf(`${path}?agent_id=alpha`));
     assert.ok(ofAlpha > 0 && ofAlpha < await costOf(path), path);
+    if (path !== "/costs/total") continue;
+    const summary = async (key?: string) =>
+      JSON.parse(
+        (await service.send({ method: "GET", target: SUMMARY, ...(key !== undefined && { key }) })).text,
+      );
+    const day = `?from=${(await summary()).today.from}`;
+    assert.equal((await summary(key)).today.cost_usd, await costOf(path + day, key));
+    assert.equal((await summary()).today.cost_usd, await costOf(path + day));
   }
   service.checkLog();
 });
 
 /** The sums, which name no agent. */
 const SUMS = ["/costs/total", "/costs/forecast"];
+const SUMMARY = "/costs/summary";
 
 Deno.test("the stream of events has no byte of another agent's data, from its beginning", async () => {
   await using service = await openHostileService();

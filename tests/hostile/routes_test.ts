@@ -279,7 +279,7 @@ testRoutes("any text as any part of a path is refused, or is an id", async (oper
 }, (operation) => parametersOf(operation, "path").length > 0);
 
 /** So many requests are made of the OpenAPI document; the same seed makes the same ones. */
-const REQUESTS = Number(Deno.env.get("PURSER_HOSTILE") ?? 500);
+const REQUESTS = Number(Deno.env.get("PURSER_HOSTILE") ?? 250);
 const SEED = Number(Deno.env.get("PURSER_SEED") ?? 20_261_123);
 
 /** Requests to one service, before the next gets a new database. */

@@ -1,1 +1,7 @@
-export { default } from "npm:fast-check@4.10.2";
+import fc from "npm:fast-check@4.10.2";
+import { cases } from "../harness/thorough.ts";
+
+// A property that names no number is tried so often.
+fc.configureGlobal({ numRuns: cases(30) });
+
+export default fc;

@@ -112,17 +112,35 @@ Deno.test("the windows in the headers of an answer are recorded after it, under 
     await call(key, { stream: true });
     assert.deepEqual([await windows(), writes()], [[["five_hour", 26, "allowed"]], 2]);
     const { body: [listed] } = await purser.api("GET", "/plans");
-    const { agent_id, source, provider, account, key_id, machine, plan_usd } = listed;
+    const { agent_id, source, provider, account, key_id, machine } = listed;
     const { body: [{ key_id: id }] } = await purser.api("GET", "/keys?name=laptop");
-    assert.deepEqual([agent_id, source, provider, account, key_id, machine, plan_usd], [
+    assert.deepEqual([agent_id, source, provider, account, key_id, machine], [
       "claude-code",
       "gateway",
       "anthropic",
       "org_1",
       id,
       null,
-      null,
     ]);
+  }));
+
+Deno.test("a plan pays for a call whose answer has its windows, until its quota has ended: paid credits are billed", () =>
+  withGateway(async ({ purser, headers, call, newKey, now }) => {
+    const key = await newKey({ name: "laptop" });
+    const total = async () => (await purser.api("GET", "/costs/total")).body;
+    await call(key);
+    const { cost_usd: each, plan_usd } = await total();
+    assert.deepEqual([each > 0, plan_usd], [true, undefined]);
+    Object.assign(headers, open(now()));
+    for (const stream of [false, true]) await call(key, { stream });
+    const { cost_usd, plan_usd: value, model_calls } = await total();
+    assert.deepEqual([cost_usd, model_calls, value > each], [each, 3, true]);
+    const { body: [window] } = await purser.api("GET", "/plans");
+    assert.equal(window.plan_usd, value);
+    headers[`${UNIFIED}overage-in-use`] = "true";
+    await call(key);
+    const after = await total();
+    assert.deepEqual([after.cost_usd, after.plan_usd], [2 * each, value]);
   }));
 
 Deno.test("a key stops before a plan's paid credits, in the form of its wire, until the window resets or it is changed", () =>

@@ -169,5 +169,11 @@ export const restTargets: readonly RestTarget[] = [
     ignore: skipPostgres,
     start: startServeOverPostgres,
   },
-  { name: "workerd over sqld", isEdge: true, ignore: skipSqld || skipWorkerd, start: startWorkerdOverSqld },
+  {
+    name: "workerd over sqld",
+    isEdge: true,
+    isCombination: true,
+    ignore: skipSqld || skipWorkerd,
+    start: startWorkerdOverSqld,
+  },
 ];

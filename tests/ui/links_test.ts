@@ -5,7 +5,7 @@ import { changeAddress, type TestPage } from "../harness/browser.ts";
 import { isThorough } from "../harness/thorough.ts";
 import { bookCalls, call, openAt, statOf } from "./_money.ts";
 
-/** Every amount that is a link leads to a page whose figure is the same amount. The gate follows one of each kind on a page. */
+/** Every amount that is a link leads to a page whose figure is the same amount. The gate follows one of each kind on each kind of page. */
 
 /** A page of the dashboard without an amount. */
 const NO_AMOUNTS = "/ui/keys";
@@ -52,6 +52,8 @@ async function figuresOf(page: Page, href: string): Promise<string[]> {
 }
 
 const followed = new Set<string>();
+/** The kinds of addresses that were followed, each with the kind of page that it is on. */
+const kinds = new Set<string>();
 
 /** Returns the kind of an address: its path without ids, and the names of its parameters. */
 function kindOf(href: string): string {
@@ -62,10 +64,10 @@ function kindOf(href: string): string {
 async function follow({ page }: TestPage, path: string): Promise<string[]> {
   await goTo(page, path);
   const linked = await linkedAmounts(page);
-  const kinds = new Set<string>();
   for (const { href, usd } of linked) {
-    if (followed.has(href + usd) || !isThorough && kinds.has(kindOf(href))) continue;
-    kinds.add(kindOf(href));
+    const kind = `${kindOf(path)} ${kindOf(href)}`;
+    if (followed.has(href + usd) || !isThorough && kinds.has(kind)) continue;
+    kinds.add(kind);
     followed.add(href + usd);
     await goTo(page, href);
     assert.ok((await figuresOf(page, href)).includes(usd), `${usd} on ${path} leads to ${href}`);

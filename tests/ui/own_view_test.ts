@@ -71,7 +71,7 @@ testDashboard("the page of one's own spending", {}, {
     const { token } = await createWebSession(purser.core, session);
     await using opened = await openAt(dashboard, "/ui/", { session: token });
     const { page } = opened;
-    await page.getByRole("heading", { name: "Now" }).waitFor();
+    await page.getByRole("heading", { name: "Now", exact: true }).waitFor();
     await page.getByRole("link", { name: "My spending" }).click();
     await page.getByText("No call has been made with this key").waitFor();
     await changeAddress(page, "/ui/sessions/ses_bob");

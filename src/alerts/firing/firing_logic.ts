@@ -25,6 +25,7 @@ import {
   REST_COUNTER,
   type SubjectWindow,
 } from "./subject_rules.ts";
+import { firedInZones, zonedEnd } from "./zoned_rules.ts";
 
 /*
  * The definition of an alert's firing, as triggers: they run in the commit that books the calls, over a remote database
@@ -182,7 +183,7 @@ function fired({ type, isTouched, value, claim, start }: Window): string {
   NEW.channels, NEW.position, NEW.key_id
 FROM (SELECT s.scope, ${value("s.scope")} AS value FROM (${scopes}) s LIMIT ${SCOPES.length}) w
 ${ORDERED_JOIN} alert_rules r ${indexedBy("alert_rules_armed")} ON r.is_armed = 1 AND r.scope = w.scope
-  AND r.threshold_type = '${type}' AND r.threshold_nano_usd <= w.value`;
+  AND r.threshold_type = '${type}' AND r.calendar IS NULL AND r.threshold_nano_usd <= w.value`;
 }
 
 const DECIDE = rowTrigger({
@@ -200,7 +201,9 @@ ${countersOf("NEW")}
     agent_id, session_id, run_id, "window", window_start, triggered_at, channels, call_position, key_id)
   ${WINDOWS.map(fired).join("\n  UNION ALL ")};
   INSERT INTO subject_decisions (${DECISION})
-  SELECT ${DECISION.map((column) => `NEW.${column}`).join(", ")} WHERE ${HAS_SUBJECT_RULES};`,
+  SELECT ${
+    DECISION.map((column) => `NEW.${column}`).join(", ")
+  } WHERE ${HAS_SUBJECT_RULES} OR EXISTS (SELECT 1 FROM calendars);`,
 });
 
 /** A part of its own, since the work of so many statements costs each call, also where they find no row. */
@@ -214,8 +217,10 @@ const DECIDE_SUBJECTS = rowTrigger({
     )
   }
   INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
-    agent_id, session_id, run_id, "window", window_start, triggered_at, channels, call_position, key_id, scope)
-  ${firedOfSubjects(OF_SUBJECTS, IS_DECIDED).join("\n  UNION ALL ")};`,
+    agent_id, session_id, run_id, "window", window_start, triggered_at, channels, call_position, key_id, scope, calendar)
+  ${
+    [...firedOfSubjects(OF_SUBJECTS, IS_DECIDED), ...firedInZones(SCOPES, IS_DECIDED)].join("\n  UNION ALL ")
+  };`,
 });
 
 const CLAIM = rowTrigger({
@@ -248,11 +253,13 @@ const FIRE = rowTrigger({
   UPDATE alert_rules SET last_fired_at = NEW.triggered_at, cooldown_from = NEW.triggered_at,
     is_over = CASE WHEN shape IS NULL AND repeat = 'once_per_window' AND threshold_type = 'per_hour_usd' THEN 1 ELSE 0 END,
     rests_until = CASE WHEN shape IS NULL THEN max(NEW.triggered_at + cooldown_ms, CASE WHEN repeat = 'cooldown' THEN 0 ELSE
-      CASE threshold_type
+      CASE WHEN calendar IS NOT NULL THEN ${
+    zonedEnd("alert_rules.calendar", "NEW.window_start")
+  } - 300000 ELSE CASE threshold_type
         WHEN 'per_day_usd' THEN ${windowSql("day", "NEW.window_start").to} - 300000
         WHEN 'per_month_usd' THEN ${windowSql("month", "NEW.window_start").to} - 300000
         ELSE 0
-      END END) END
+      END END END) END
   WHERE rule_id = NEW.rule_id;
   UPDATE alert_rules SET is_armed = CASE WHEN enabled = 1 AND is_over = 0 AND rests_until <= NEW.triggered_at THEN 1 ELSE 0 END
   WHERE rule_id = NEW.rule_id;

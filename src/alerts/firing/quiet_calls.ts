@@ -15,6 +15,7 @@ import {
   sumOfParts,
   UNDECIDED,
 } from "../../ledger/mod.ts";
+import { reachedInZones } from "./zoned_rules.ts";
 import { indexedBy, ORDERED_JOIN, type Statement, wide } from "../../store/mod.ts";
 
 /*
@@ -81,6 +82,8 @@ const REASONS = [
   } WHERE r.is_over = 1 AND r.scope IN (SELECT scope FROM s UNION ALL SELECT scope FROM g))`,
   ...Object.values(REACHED),
   `EXISTS (SELECT 1 FROM g) AND (${[IS_COUNTER_OVER, ...REACHED_BY_SUBJECTS].join("\n  OR ")})`,
+  reachedInZones("s", "r.scope = s.scope", NOW, "(SELECT more FROM n)"),
+  reachedInZones("g", "(r.scope = s.scope OR r.shape = s.shape)", NOW, "(SELECT more FROM n)"),
 ];
 
 const COLUMNS = [...RULED, "session" as const, "run" as const].map((kind) => columnOf(kind, "c"));

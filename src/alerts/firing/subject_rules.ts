@@ -20,22 +20,23 @@ export interface SubjectWindow {
 }
 
 /** Without an end, so that SQLite computes the rows of a subquery once. */
-const ALL = "LIMIT 9223372036854775807";
+export const ALL = "LIMIT 9223372036854775807";
 
 /** SQL for the scopes of the call that is decided. */
-const SCOPES = "FROM call_scopes s WHERE s.position = NEW.position AND s.scope IS NOT NULL";
+export const SCOPES_OF_SUBJECTS = "call_scopes s WHERE s.position = NEW.position AND s.scope IS NOT NULL";
+const SCOPES = `FROM ${SCOPES_OF_SUBJECTS}`;
 
 /** SQL for whether an entry `c` of the ledger is in the scope of subjects. */
 export const isOfSubjects = (scope: string) => isShaped("c", scope);
 
 /** The rules with one counter `s`, and those with one for each value. */
-const SINGLE = {
+export const SINGLE = {
   index: indexedBy("alert_rules_armed"),
   // The first condition is that of the index, the range the one of scopes by a shape.
   exists: `r.is_armed = 1 AND r.scope >= '${BY} ' AND r.scope < '${BY}!'`,
   matches: (type: string) => `r.is_armed = 1 AND r.scope = s.scope AND r.threshold_type = '${type}'`,
 };
-const EACH = {
+export const EACH = {
   index: indexedBy("alert_rules_each"),
   exists: "r.enabled = 1 AND r.shape IS NOT NULL",
   matches: (type: string) =>
@@ -69,9 +70,11 @@ function firedBy(
     ) THEN ${exactly("s.scope")} ELSE -1 END AS value FROM (${spent}) s ${ALL}`;
   return `SELECT NEW.alert_prefix || lower(hex(randomblob(6))), r.rule_id, r.name, r.threshold_type,
   r.threshold_nano_usd, r.severity, s.value, NEW.agent_id, NEW.session_id, NEW.run_id,
-  s.scope || '@' || ${claim}, ${start}, NEW.now, NEW.channels, NEW.position, NEW.key_id, s.scope
+  s.scope || '@' || ${claim}, ${start}, NEW.now, NEW.channels, NEW.position, NEW.key_id, s.scope, NULL
 FROM (${candidates}) s
-${ORDERED_JOIN} alert_rules r ${index} ON ${matches(type)} AND r.threshold_nano_usd <= s.value`;
+${ORDERED_JOIN} alert_rules r ${index} ON ${
+    matches(type)
+  } AND r.calendar IS NULL AND r.threshold_nano_usd <= s.value`;
 }
 
 /** The window of a rule per session: all calls of a session that are of the subjects. */

@@ -2,8 +2,9 @@ import type { Bus } from "../../bus/mod.ts";
 import type { AlertRule, RuleChanges, RuleInput } from "../../contract/alerts/alert_rules.ts";
 import type { Repeat, RuleThreshold, Severity } from "../../contract/values.ts";
 import type { Log } from "../../kernel/log.ts";
-import { shapesOf, withKeyId } from "../../budgets/mod.ts";
-import { addShapes, DROP_SHAPES } from "../../ledger/mod.ts";
+import { countersFor, dropCounters, withKeyId } from "../../budgets/mod.ts";
+import type { Calendar } from "../../contract/calendars/zones.ts";
+import { DROP_CALENDARS, DROP_SHAPES } from "../../ledger/mod.ts";
 import { type Author, type Check, readInCode, type Statement } from "../../store/mod.ts";
 import type { AlertContext } from "../context.ts";
 import { advanceCounters, announceAlerts, readFired } from "../firing/decide_alerts.ts";
@@ -17,8 +18,8 @@ import {
 } from "./rule_fields.ts";
 import { getRule, type RuleDefinition, toDefinition, withValues } from "./rules.ts";
 
-/** The context of changing rules. */
-export type ChangeContext = AlertContext & {
+/** The context of changing rules. Its calendar is that of the windows of rules that name none. */
+export type ChangeContext = AlertContext & Partial<Calendar> & {
   bus: Bus;
   log: Log;
   author: Author;
@@ -39,12 +40,13 @@ export async function createRule(
 ): Promise<AlertRule> {
   ctx.rules.mayExist = true;
   const edit = editOf(ctx);
-  const row = newRule(ctx.ids.next("rule"), toAuthoredRule(await withKeyId(ctx, input)), edit.now);
-  // The value of a rule of new subjects is that of counters that its unit would add.
-  if (shapesOf(row).length > 0) await ctx.store.write(addShapes(shapesOf(row), edit.now));
+  const row = newRule(ctx.ids.next("rule"), toAuthoredRule(await withKeyId(ctx, input), ctx), edit.now);
+  // The value of a rule of new subjects or windows is that of counters that its unit would add.
+  const counted = countersFor(row, edit.now);
+  if (counted.length > 0) await ctx.store.write(counted);
   const [rule] = await withValues(ctx, [row], true);
   await changeRules(ctx, [
-    ...addShapes(shapesOf(row), edit.now),
+    ...counted,
     ...RULES.insert(edit, row),
     ...settle(rule!),
   ]);
@@ -67,7 +69,15 @@ function newRule(ruleId: string, fields: AuthoredRule, now: number): RuleRow {
 }
 
 /** The fields that make up a threshold: once one of them differs, the rule has fired for no window yet. */
-const THRESHOLD = ["thresholdType", "thresholdNanoUsd", "repeat", "scope", "each", "shape"] as const;
+const THRESHOLD = [
+  "thresholdType",
+  "thresholdNanoUsd",
+  "repeat",
+  "scope",
+  "each",
+  "shape",
+  "calendar",
+] as const;
 
 const FORGET = "DELETE FROM alert_claims WHERE rule_id = ?";
 const FORGET_COUNTERS = "DELETE FROM alert_rule_counters WHERE rule_id = ?";
@@ -99,15 +109,15 @@ export async function updateRule(
     const after = toAuthoredRule(changedInput(before, named));
     const changed = RULES.changed(before, after);
     const isMoved = THRESHOLD.some((field) => changed.has(field));
-    const isCountedAnew = changed.has("scope") || changed.has("shape");
+    const isCountedAnew = changed.has("scope") || changed.has("shape") || changed.has("calendar");
     const edit = editOf(ctx);
     await changeRules(ctx, [
       isUnchanged,
       ...(isMoved ? [{ sql: FORGET, args: [ruleId] }] : []),
       ...(isMoved ? [{ sql: isCountedAnew ? FORGET_COUNTERS : END_OVER, args: [ruleId] }] : []),
-      ...(isCountedAnew ? addShapes(shapesOf(after), edit.now) : []),
+      ...(isCountedAnew ? countersFor(after, edit.now) : []),
       ...(changed.size > 0 ? RULES.update(edit, before, after) : []),
-      ...(isCountedAnew && shapesOf(before).length > 0 ? DROP_SHAPES : []),
+      ...(isCountedAnew ? dropCounters(before) : []),
       ...(isMoved || changed.has("cooldownMs") ? [{ sql: REST, args: [ruleId, Number(isMoved)] }] : []),
       { sql: ARM, args: [ruleId, edit.now] },
     ]);
@@ -130,6 +140,7 @@ export async function removeRule(ctx: ChangeContext, ruleId: string, check?: Rul
         ...statements,
         ...[FORGET, FORGET_COUNTERS].map((sql) => ({ sql, args: [ruleId] })),
         ...DROP_SHAPES,
+        ...DROP_CALENDARS,
       ]),
   );
 }
@@ -194,10 +205,10 @@ export async function ensureRules(
     // Disabled, until the update that follows decides the calls before.
     const edit = editOf(ctx);
     const stored = await RULES.find(ctx.query, id);
-    const fields = toAuthoredRule(await withKeyId(ctx, input, stored?.scope));
+    const fields = toAuthoredRule(await withKeyId(ctx, input, stored?.scope), ctx);
     if (!stored) {
       const row = newRule(id, { ...fields, enabled: false }, edit.now);
-      await ctx.store.write([...addShapes(shapesOf(row), edit.now), ...RULES.insert(edit, row)]);
+      await ctx.store.write([...countersFor(row, edit.now), ...RULES.insert(edit, row)]);
     }
     await updateRule(ctx, id, inputOf(fields));
   }

@@ -2,6 +2,8 @@ import { subjectsOfScope } from "../../budgets/mod.ts";
 import type { RuleChanges, RuleInput } from "../../contract/alerts/alert_rules.ts";
 import { faultsOfSubjects } from "../../contract/budgets/subject_fields.ts";
 import { fieldsOf, type Subject, subjectsOf } from "../../contract/budgets/subjects.ts";
+import { calendarFault, calendarFieldsOf, calendarFor } from "../../contract/calendars/calendar_input.ts";
+import type { Calendar } from "../../contract/calendars/zones.ts";
 import { DEFAULT_COOLDOWN_SECONDS } from "../../contract/limits.ts";
 import { type BudgetEach, PLAN_THRESHOLD } from "../../contract/values.ts";
 import { periodOf } from "../../contract/windows.ts";
@@ -52,11 +54,17 @@ function shapeFor(
 }
 
 /**
- * Converts a rule that was checked; fields that are not given have their defaults. Percentages are in the column of amounts. Throws
+ * Converts a rule that was checked; fields that are not given have their defaults, and the calendar of the server. Percentages are in the column of amounts. Throws
  * `invalid` for the threshold of another type.
  */
-export function toAuthoredRule(input: RuleInput): AuthoredRule {
-  const [fault] = [...faultsOfThreshold(input), ...faultsOfRuleSubjects(input)];
+export function toAuthoredRule(input: RuleInput, server: Partial<Calendar> = {}): AuthoredRule {
+  const per = input.threshold_type === PLAN_THRESHOLD ? "lifetime" : periodOf(input.threshold_type);
+  const zoned = calendarFault({ ...input, per });
+  const [fault] = [
+    ...faultsOfThreshold(input),
+    ...faultsOfRuleSubjects(input),
+    ...(zoned ? [{ ...zoned, message: zoned.message.replace(`per ${per}`, input.threshold_type) }] : []),
+  ];
   if (fault) {
     const { path, message } = fault;
     throw invalidField(path, message, `Cannot read the alert rule: ${path}: ${message}`);
@@ -76,7 +84,7 @@ export function toAuthoredRule(input: RuleInput): AuthoredRule {
     scope: scopeFor(subjectsOf(input)),
     each: input.each ?? null,
     shape: shapeFor(subjectsOf(input), input),
-    calendar: null,
+    calendar: calendarFor(per, input, server),
     enabled: input.enabled ?? true,
   };
 }
@@ -131,7 +139,13 @@ export function changedInput(before: AuthoredRule, changes: RuleChanges): RuleIn
 
 /** The fields that a rule's author sets, with their defaults. */
 type WholeRule =
-  & Required<Omit<RuleInput, "threshold_usd" | "threshold_pct" | "each" | keyof Named>>
+  & Required<
+    Omit<
+      RuleInput,
+      "threshold_usd" | "threshold_pct" | "each" | "time_zone" | "month_start_day" | keyof Named
+    >
+  >
+  & { time_zone: string; month_start_day: number }
   & Named
   & { threshold_usd: number | null; threshold_pct?: number; each: BudgetEach | null };
 type Named = ReturnType<typeof fieldsOf>;
@@ -139,6 +153,7 @@ type Named = ReturnType<typeof fieldsOf>;
 /** Returns the fields that its author sets in wire form. */
 export function inputOf(row: AuthoredRule): WholeRule {
   const threshold = toUsd(row.thresholdNanoUsd);
+  const { time_zone, month_start_day } = calendarFieldsOf(row.calendar);
   return {
     name: row.name,
     threshold_type: row.thresholdType,
@@ -150,6 +165,8 @@ export function inputOf(row: AuthoredRule): WholeRule {
     repeat: row.repeat,
     ...fieldsOf(subjectsOfScope(row.scope)),
     each: row.each,
+    time_zone,
+    month_start_day,
     enabled: row.enabled,
   };
 }

@@ -21,6 +21,8 @@ Deno.test("inputOf() returns the fields that an author sets, and nothing of the 
     repeat: "cooldown",
     ...NO_SUBJECTS,
     agent_id: "researcher",
+    time_zone: "UTC",
+    month_start_day: 1,
     enabled: true,
   });
   assert.equal(inputOf(ruleRow()).agent_id, null);
@@ -30,7 +32,10 @@ Deno.test("inputOf() returns the fields that an author sets, and nothing of the 
 });
 
 Deno.test("toAuthoredRule() completes a rule, also where a field is given as undefined", () => {
-  const rest = { cooldown_seconds: 3_600, repeat: "cooldown", ...NO_SUBJECTS, agent_id: null, enabled: true };
+  const rest = {
+    ...{ cooldown_seconds: 3_600, repeat: "cooldown", ...NO_SUBJECTS, agent_id: null },
+    ...{ time_zone: "UTC", month_start_day: 1, enabled: true },
+  };
   const completed = (input: RuleInput) => inputOf(toAuthoredRule(input));
   assert.deepEqual(completed({ ...RULE, enabled: undefined }), { ...RULE, ...rest });
   assert.deepEqual(completed({ ...RULE, enabled: false }), { ...RULE, ...rest, enabled: false });

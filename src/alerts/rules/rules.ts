@@ -2,7 +2,7 @@ import { and, eq } from "drizzle-orm";
 import { findUnknown, readLargest } from "../../budgets/mod.ts";
 import type { AlertRule } from "../../contract/alerts/alert_rules.ts";
 import { PLAN_THRESHOLD, type ThresholdType } from "../../contract/values.ts";
-import { periodOf, ROLLING_MS, startSql, windowOf } from "../../contract/windows.ts";
+import { calendarIn, daysOf, periodOf, ROLLING_MS, startSql, type Window } from "../../contract/windows.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { type NanoUsd, toUsd } from "../../kernel/money.ts";
 import {
@@ -16,7 +16,9 @@ import {
   PACED_WINDOWS,
   readPaces,
   readSessionsOfRuns,
+  readWindows,
   sumOfCalls,
+  sumOfKind,
   sumOfTail,
   textAt,
   TOTALS_POSITION,
@@ -144,12 +146,20 @@ async function readRuleStates(
   return rules.map((rule) => states.get(rule)!);
 }
 
+const readRuleWindows = (ctx: Pick<AlertContext, "store">, rules: readonly SpendingRule[], now: number) =>
+  readWindows(
+    ctx.store,
+    rules.map((rule) => ({ per: periodOf(rule.thresholdType), calendar: rule.calendar })),
+    now,
+  );
+
 async function readSpendingStates(
   ctx: Pick<AlertContext, "store" | "clock">,
   rules: readonly (Measuring & { thresholdType: ThresholdType })[],
 ): Promise<RuleState[]> {
   if (rules.length === 0) return [];
   const now = ctx.clock.now();
+  const windows = await readRuleWindows(ctx, rules, now);
   const values = await readMeasured(ctx, rules, now);
   const paced = rules.flatMap((rule, index) => {
     const window = PACED_WINDOWS[periodOf(rule.thresholdType)];
@@ -164,7 +174,7 @@ async function readSpendingStates(
     const { thresholdType: type, thresholdNanoUsd: limitNanoUsd } = rule;
     const measured = values[index] ?? null;
     const value = measured?.nanoUsd ?? null;
-    const window = windowOf(periodOf(type), now);
+    const window = windows[index]!;
     const isTimed = window.to !== null;
     const limit = {
       leftNanoUsd: limitNanoUsd - (value ?? 0n),
@@ -229,7 +239,7 @@ function hour(): string {
 
 const READ = `WITH t AS (
   SELECT CAST(key AS BIGINT) AS n, value ->> 0 AS type, value ->> 1 AS scope, CAST(value ->> 2 AS BIGINT) AS starts,
-    CAST(value ->> 3 AS BIGINT) AS ends
+    CAST(value ->> 3 AS BIGINT) AS ends, value ->> 4 AS days
   FROM json_each(?)
 )
 SELECT CASE t.type
@@ -238,7 +248,7 @@ SELECT CASE t.type
   WHEN 'per_hour_usd' THEN CAST(${atMost64Bits(hour())} AS TEXT)
   ELSE CAST(${
   atMost64Bits(
-    `${counterSum("day", "t.scope", "t.starts", "t.ends")} + ${sumOfTail(within("t.starts", "t.ends"))}`,
+    `${sumOfKind("t.days", "t.scope", "t.starts", "t.ends")} + ${sumOfTail(within("t.starts", "t.ends"))}`,
   )
 } AS TEXT)
 END FROM t ORDER BY t.n`;
@@ -284,8 +294,9 @@ async function readPlain(
   rules: readonly SpendingRule[],
   now: number,
 ): Promise<(Measured | null)[]> {
-  const keyOf = ({ thresholdType, scope }: (typeof rules)[number]) => `${thresholdType} ${scope}`;
-  const windows = new Map(rules.map((rule) => [keyOf(rule), parametersOf(rule, now)]));
+  const keyOf = ({ thresholdType, scope, calendar }: SpendingRule) => `${thresholdType} ${calendar} ${scope}`;
+  const spans = await readRuleWindows(ctx, rules, now);
+  const windows = new Map(rules.map((rule, index) => [keyOf(rule), parametersOf(rule, spans[index]!)]));
   const { rows } = await ctx.store.read({ sql: READ, args: [JSON.stringify([...windows.values()])] });
   const values = new Map([...windows.keys()].map((key, index) => [key, rows[index]![0]]));
   return rules.map((rule) => {
@@ -300,7 +311,6 @@ async function readPlain(
 }
 
 /** Returns the parameters of a window in the query; rules may share one. */
-function parametersOf({ thresholdType, scope }: SpendingRule, now: number) {
-  const { from, to } = windowOf(periodOf(thresholdType), now);
-  return [thresholdType, scope, from, to ?? 0];
+function parametersOf({ thresholdType, scope, calendar }: SpendingRule, { from, to }: Window) {
+  return [thresholdType, scope, from, to ?? 0, daysOf(calendarIn(calendar)) ?? "day"];
 }

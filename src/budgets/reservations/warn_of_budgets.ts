@@ -1,6 +1,8 @@
-import { startSql } from "../../contract/windows.ts";
-import { atMost64Bits, idInScope, scopeValuesOf } from "../../ledger/mod.ts";
+import { FORECAST_FROM_PART, FORECAST_PERIODS } from "../../contract/limits.ts";
+import { startSql, windowSql } from "../../contract/windows.ts";
+import { atMost64Bits, idInScope, scopeValuesOf, windowEnd } from "../../ledger/mod.ts";
 import type { SqlValue, Statement } from "../../store/mod.ts";
+import { FORECAST } from "../budget_fields.ts";
 import { type CallScopes, toCallRow } from "../call_to_decide.ts";
 import { LOOKED_UP } from "../standings.ts";
 import {
@@ -45,7 +47,24 @@ const OTHER_SHARE = "CAST(o.value AS NUMERIC)";
 /** As an integer, whose division gives one: in PostgreSQL that of a `wide()` sum has fractions. */
 const LIMIT = atMost64Bits(CEILING);
 
-const REACHED = (share: string) => `s.settled >= ${shareOf(LIMIT, share)}`;
+/** SQL for the end of the window of a counter `s`, of the periods that have a forecast. */
+const ENDS = `CASE WHEN b.calendar IS NOT NULL THEN ${
+  windowEnd("b.calendar", "b.per", "r.at")
+} ELSE CASE b.per ${
+  FORECAST_PERIODS.map((per) => `WHEN '${per}' THEN ${windowSql(per, "s.starts").to}`).join(" ")
+} END END`;
+
+const real = (value: string) => `CAST(${value} AS DOUBLE PRECISION)`;
+
+/**
+ * SQL for whether the limit will be reached before the window ends at its mean pace so far. Time passes by the clock of the process,
+ * not by those of its calls: one that is reported late is no faster pace.
+ */
+const IS_AHEAD = `s.settled < ${LIMIT} AND (r.at - s.starts) * ${FORECAST_FROM_PART} >= ${ENDS} - s.starts
+    AND ${real("s.settled")} * (${ENDS} - s.starts) >= ${real(LIMIT)} * (r.at - s.starts)`;
+
+const REACHED = (share: string) =>
+  `CASE WHEN ${share} = ${FORECAST} THEN ${IS_AHEAD} ELSE s.settled >= ${shareOf(LIMIT, share)} END`;
 
 /** The claim of a window and of all shares up to this one. For a rolling hour, the claim names the hour of the clock. */
 const WINDOW = `b.scope || '@' || CASE s.counted_by WHEN 'minute' THEN ${
@@ -61,14 +80,16 @@ const RUN_ABOVE = `runs u ON b.per = 'run' AND b.scope <> r.run AND u.run_id = $
 const WARN =
   `INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
   agent_id, session_id, run_id, "window", window_start, triggered_at, channels, budget_limit_nano_usd,
-  call_position, key_id)
+  call_position, key_id, calendar)
 ${standingsOf(BOOKED)}
 SELECT r.alert_prefix || lower(hex(randomblob(6))), b.budget_id, b.name, 'budget_per_' || b.per || '_usd',
-  ${shareOf(LIMIT, SHARE)}, CASE WHEN ${SHARE} >= 1 THEN 'critical' ELSE 'warning' END, s.settled,
+  CASE WHEN ${SHARE} = ${FORECAST} THEN ${LIMIT} ELSE ${
+    shareOf(LIMIT, SHARE)
+  } END, CASE WHEN ${SHARE} >= 1 THEN 'critical' ELSE 'warning' END, s.settled,
   coalesce(u.agent_id, r.agent), coalesce(u.session_id, ${idInScope("session", "r.session")}),
   coalesce(u.run_id, ${idInScope("run", "r.run")}), ${CLAIM},
   CASE WHEN b.per IN ('run', 'session') OR s.starts = 0 THEN NULL ELSE s.starts END, r.at, r.channels, ${LIMIT},
-  (SELECT max(position) FROM calls), ${idInScope("key", "r.key")}
+  (SELECT max(position) FROM calls), ${idInScope("key", "r.key")}, b.calendar
 FROM ${EACH_STANDING} CROSS JOIN json_each(b.warn_at) w LEFT JOIN ${RUN_ABOVE}
 WHERE b.budget_id IS NOT NULL AND ${REACHED(SHARE)}
   AND ${SHARE} = (SELECT max(${OTHER_SHARE}) FROM json_each(b.warn_at) o WHERE ${REACHED(OTHER_SHARE)})

@@ -1,23 +1,35 @@
-import type { CostTotal } from "../../contract/costs.ts";
+import type { SpendingSummary } from "../../contract/costs/spending_summary.ts";
 import { startOf } from "../../contract/windows.ts";
 import { toUsd } from "../../kernel/money.ts";
 import { readCostTotal } from "../../ledger/mod.ts";
 import { indexedBy, readDatabaseFile, type StoreReads } from "../../store/mod.ts";
+import type { CallSubjects } from "../call_to_decide.ts";
 import { readStandingsOf } from "../standings.ts";
 
-/** The spending that one line shows. */
-export interface SpendingSummary {
-  /** Null without a session. */
-  session: CostTotal | null;
-  /** Since midnight in UTC. */
-  today: CostTotal;
-  /** The budget that would refuse the session's next call first; null where none counts it. */
-  budget: { name: string; left_usd: number } | null;
+const HAS_BUDGETS = "SELECT 1 FROM budgets WHERE enabled = 1 LIMIT 1";
+const NEWEST_CALL = `SELECT agent_id, key_id, model, provider, source, tags FROM calls ${
+  indexedBy("calls_by_session")
+}
+WHERE session_id = ?1 ORDER BY at DESC LIMIT 1`;
+
+/** The newest call of a session: budgets that count it count the next one, as far as it is known. */
+export interface SessionCall {
+  agentId: string;
+  keyId: string | null;
+  subjects: CallSubjects;
 }
 
-const HAS_BUDGETS = "SELECT 1 FROM budgets WHERE enabled = 1 LIMIT 1";
-const NEWEST_CALL = `SELECT agent_id, key_id FROM calls ${indexedBy("calls_by_session")}
-WHERE session_id = ?1 ORDER BY at DESC LIMIT 1`;
+/** Finds the newest call of a session. */
+export async function findSessionCall(
+  store: Pick<StoreReads, "read">,
+  sessionId: string,
+): Promise<SessionCall | undefined> {
+  const [row] = (await store.read({ sql: NEWEST_CALL, args: [sessionId] })).rows;
+  if (row === undefined) return undefined;
+  const [agentId, keyId, model, provider, source, tags] = row as (string | null)[];
+  const subjects = { model, provider, source, tags: tags === null ? undefined : JSON.parse(tags!) };
+  return { agentId: agentId!, keyId: keyId!, subjects: subjects as CallSubjects };
+}
 
 /**
  * Reads the spending of a session and of today from the file of a database, which is left as it is. A session without calls is one
@@ -29,7 +41,7 @@ export async function readSummary(
 ): Promise<SpendingSummary | undefined> {
   return await readDatabaseFile(path, async (store) => {
     const [session, today] = await Promise.all([
-      sessionId === null ? null : readCostTotal(store, { sessionId }),
+      sessionId === null ? undefined : readCostTotal(store, { sessionId }),
       readCostTotal(store, { from: startOf("day", now), to: startOf("day", now, 1) }),
     ]);
     return { session, today, budget: await findTightest(store, { sessionId, agentId, now }) };
@@ -42,15 +54,14 @@ async function findTightest(
 ): Promise<SpendingSummary["budget"]> {
   // The statement on budgets takes longer to prepare than all else here.
   if ((await store.read({ sql: HAS_BUDGETS })).rows.length === 0) return null;
-  const [[agent, key] = []] = sessionId === null
-    ? []
-    : (await store.read({ sql: NEWEST_CALL, args: [sessionId] })).rows;
+  const call = sessionId === null ? undefined : await findSessionCall(store, sessionId);
   const scopes = {
-    agentId: (agent as string | undefined) ?? agentId,
-    keyId: (key as string | null | undefined) ?? null,
+    agentId: call?.agentId ?? agentId,
+    keyId: call?.keyId ?? null,
     sessionId,
     runId: null,
     budget: null,
+    ...(call && { subjects: call.subjects }),
   };
   const left = (await readStandingsOf({ store }, { scopes, at: now })).flatMap((standing) => {
     const { name, action, mode, limitNanoUsd, extraNanoUsd, settledNanoUsd, ...reserved } = standing;

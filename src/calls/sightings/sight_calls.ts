@@ -43,8 +43,8 @@ export interface SightingResult {
 
 /**
  * Takes what a log, an exporter or a reporter has seen of calls. The first sighting of a call books it; later ones are kept as
- * evidence, and correct or complete it. Seen again, a sighting changes nothing. Those of one request are one commit; with `mayLose`,
- * a power loss may undo it until the next one without.
+ * evidence, and correct or complete it. Seen again, a sighting changes nothing. Those of one request are one commit, before which
+ * `onCommit` is called; with `mayLose`, a power loss may undo it until the next one without.
  *
  * @throws {PurserError} `invalid` for the agent of the origin; a sighting of an agent of its own that can't be one is refused alone
  */
@@ -52,7 +52,7 @@ export async function sightCalls(
   ctx: CallContext,
   origin: SightingOrigin,
   sightings: readonly Sighting[],
-  { mayLose = false }: { mayLose?: boolean } = {},
+  { mayLose = false, onCommit = () => {} }: { mayLose?: boolean; onCommit?: () => void } = {},
 ): Promise<SightingResult> {
   checkAgentName(origin.agentId);
   await ctx.prices.ready?.();
@@ -68,7 +68,7 @@ export async function sightCalls(
         refuse(result, start + index, messageOf(error));
       }
     });
-    await sightSet(ctx, set, { result, mayLose });
+    await sightSet(ctx, set, { result, mayLose, onCommit });
   }
   return result;
 }
@@ -100,13 +100,13 @@ const turns = new WeakMap<Store, Promise<unknown>>();
 async function sightSet(
   ctx: CallContext,
   set: readonly Witnessed[],
-  { result, mayLose }: { result: SightingResult; mayLose: boolean },
+  { result, mayLose, onCommit }: { result: SightingResult; mayLose: boolean; onCommit: () => void },
 ): Promise<void> {
   if (set.length === 0) return;
   const before = turns.get(ctx.store);
   const turn = (async () => {
     await before;
-    return await replaceState("the witnesses of calls", () => commitSet(ctx, set, mayLose));
+    return await replaceState("the witnesses of calls", () => commitSet(ctx, set, mayLose, onCommit));
   })();
   turns.set(ctx.store, turn.catch(() => {}));
   const { repeated, settled } = await turn;
@@ -132,12 +132,14 @@ async function commitSet(
   ctx: CallContext,
   set: readonly Witnessed[],
   mayLose: boolean,
+  onCommit: () => void,
 ): Promise<{ repeated: number; settled: Settled[] }> {
   const found = await findKnown(ctx, set);
   const fresh = withoutRepeated(set, found.byWitness);
   const repeated = set.length - fresh.length;
   if (fresh.length === 0) return { repeated, settled: [] };
   const settled = (await matchCalls(ctx, found, fresh)).map((known) => settleCall(ctx, known));
+  onCommit();
   await commitSettled(ctx, found.guard, settled, mayLose);
   return { repeated, settled };
 }

@@ -51,8 +51,14 @@ export const queryOfCalendar = ({ timeZone, weekStart, monthStartDay }: Calendar
 
 /** Reads the given ones. Throws a `UsageError` that names the option. */
 export function readCalendar(options: Options): CalendarInput {
-  return { time_zone: options.read("time-zone", readTimeZone), ...readDays(options) };
+  return { ...readMonths(options), ...readDays(options) };
 }
+
+/** Reads those of a rule, which measures no weeks. */
+export const readMonths = (options: Options) => ({
+  time_zone: options.read("time-zone", readTimeZone),
+  month_start_day: options.wholeNumber("month-start-day", { min: 1, max: MAX_MONTH_START_DAY }),
+});
 
 const readDays = (options: Options) => ({
   week_start: options.oneOf("week-start", WEEK_DAYS),

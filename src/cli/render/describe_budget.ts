@@ -61,7 +61,7 @@ export function describeCounted(budget: Counting): string {
 
 /** Describes a budget: `$50 for a day of all agents, strict; warns at 80%, 100%`. */
 export function describeBudget(budget: Omit<Budget, "name">): string {
-  const { limit_usd, mode, action, warn_at, allow_unpriced, enabled } = budget;
+  const { limit_usd, mode, action, warn_at, forecast, allow_unpriced, enabled } = budget;
   const counted = describeCounted(budget);
   const article = /^(?:each|the|30) /.test(counted) ? "" : counted.startsWith("hour") ? "an " : "a ";
   const notes = [
@@ -70,7 +70,9 @@ export function describeBudget(budget: Omit<Budget, "name">): string {
     ...(action === "watch" ? ["watch only"] : action === "ask" ? ["asks for more"] : []),
     ...(allow_unpriced ? ["unpriced models allowed"] : []),
   ].join(", ");
-  return `${notes}; ${describeWarnings(warn_at)}${enabled ? "" : "; it is disabled"}`;
+  return `${notes}; ${describeWarnings(warn_at)}${forecast ? ", and by a forecast" : ""}${
+    enabled ? "" : "; it is disabled"
+  }`;
 }
 
 /** Describes the warnings of a budget: `warns at 80%, 100%`. */

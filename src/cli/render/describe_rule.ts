@@ -7,7 +7,10 @@ import { describeCounted } from "./describe_budget.ts";
 import { formatThreshold } from "./format_spent.ts";
 
 /** The fields of a rule that define what it measures. */
-type Watching = Pick<AlertRule, "threshold_type" | "each"> & SubjectFields;
+type Watching =
+  & Pick<AlertRule, "threshold_type" | "each">
+  & Partial<Pick<AlertRule, "time_zone" | "month_start_day">>
+  & SubjectFields;
 
 const windowOf = (type: RuleThreshold) => type === PLAN_THRESHOLD ? "window" : periodOf(type);
 

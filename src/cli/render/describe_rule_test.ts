@@ -9,6 +9,9 @@ const RULE = {
   repeat: "cooldown",
   cooldown_seconds: 3_600,
   agent_id: null,
+  each: null,
+  time_zone: "UTC",
+  month_start_day: 1,
   enabled: true,
 } as const;
 

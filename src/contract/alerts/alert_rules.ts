@@ -2,6 +2,7 @@ import { PLAN_THRESHOLD, REPEATS, RULE_THRESHOLDS, SEVERITIES } from "../values.
 import { z } from "@hono/zod-openapi";
 import { AgentId, Count, DisplayName, id, pace, Severity, Time, Usd, UsdAboveZero } from "../parts.ts";
 import { DEFAULT_COOLDOWN_SECONDS, LABEL_SCHEMA, MAX_COOLDOWN_SECONDS } from "../limits.ts";
+import { calendarFields, calendarValues } from "../calendars/calendar_fields.ts";
 import { BudgetCounter, UnknownName } from "../budgets/budget_state.ts";
 import { EACH, Each, subjectFields, subjectValues } from "../budgets/subject_fields.ts";
 import { nameFields } from "../costs/dimension_fields.ts";
@@ -54,6 +55,8 @@ export const RuleInput = z.strictObject({
     description: "Measures only this agent's calls; null for all agents",
   }),
   each: Each.nullish().meta({ description: `${EACH}. ${EXCEPT}`, examples: ["tag:customer"] }),
+  time_zone: calendarFields.time_zone,
+  month_start_day: calendarFields.month_start_day,
   enabled: z.boolean().optional().meta({ description: "Of a new rule true if not given" }),
 });
 
@@ -103,6 +106,8 @@ export const AlertRule = z.object({
   agent_id: AgentId.nullable().openapi({ description: "Null for all agents" }),
   ...nameFields((kind) => ({ description: `Of a rule of one ${kind}: its name` })),
   each: Each.nullable().openapi({ description: `${EACH}. ${EXCEPT}`, example: "tag:customer" }),
+  time_zone: calendarValues.time_zone,
+  month_start_day: calendarValues.month_start_day,
   enabled: z.boolean(),
   last_fired_at: Time.nullable(),
   created_at: Time,

@@ -74,6 +74,10 @@ export const Alert = z.object({
   session_id: SessionId.nullable(),
   run_id: RunId.nullable(),
   window_start: Time.nullable().openapi({ description: "Start of the window of spend; null of a test" }),
+  time_zone: z.string().optional().openapi({
+    description: "Time zone of the days of the window, where it is not the window of UTC",
+    example: "Europe/Berlin",
+  }),
   triggered_at: Time,
   test: z.boolean().openapi({ description: "True for a test of the rule" }),
   counter: BudgetCounter.optional().openapi({
@@ -82,6 +86,9 @@ export const Alert = z.object({
   }),
   approval: Approval.optional().openapi({
     description: `Of the type \`${ASK_THRESHOLD}\`: the ticket by which a budget asks for more`,
+  }),
+  reaches_at: Time.optional().openapi({
+    description: "Of a forecast of a budget: when its limit will be reached at the mean pace of its window",
   }),
   limit_usd: Usd.optional().openapi({ description: "The limit of a budget that warns, with its raises" }),
   deliveries: z.array(AlertDelivery),

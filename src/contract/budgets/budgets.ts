@@ -3,6 +3,7 @@ import { startOf } from "../windows.ts";
 import { BudgetMode } from "../agents.ts";
 import {
   BUDGET_DEFAULTS,
+  FORECAST_PERIODS,
   LABEL_SCHEMA,
   MAX_CALL_USD,
   MAX_WARNINGS,
@@ -33,6 +34,9 @@ const PER =
   "`run` and `session` count each one by itself, `tree` a session with all its sub-agents; `hour` is the last 60 minutes, `30d` the " +
   "last 30 days and the rest of the day before; `day`, `week`, `month` and `quarter` are of `time_zone`; `lifetime` is all there is";
 const EXCEPT = "A budget that names one of them, with the same `per`, takes its place";
+const FORECAST =
+  "Of a budget per `day`, `week` or `month`: notifies once in a window, before any of `warn_at` is reached, where at the present " +
+  "pace the limit will be reached before the window ends";
 const ACTION =
   "`watch` refuses nothing and counts the calls that it would have refused; `ask` asks a person for more by a ticket, for which the call waits";
 
@@ -77,6 +81,9 @@ const fields = z.strictObject({
   warn_at: WarnAt.optional().openapi({
     description: `${WARN_AT}; of a new budget ${JSON.stringify(BUDGET_DEFAULTS.warnAt)} if not given`,
   }),
+  forecast: z.boolean().optional().openapi({
+    description: `${FORECAST}; false if not given`,
+  }),
   ...calendarFields,
   counts_from: Midnight.nullish().openapi({
     description: "Of a budget per `lifetime`: spending before this midnight (UTC) doesn't count",
@@ -94,6 +101,11 @@ function checkFields(budget: Fields, ctx: z.RefinementCtx): void {
   const faults = faultsOfSubjects(budget, budget.per, "a budget");
   const fault = calendarFault(budget);
   if (fault) faults.push(fault);
+  if (budget.forecast && !FORECAST_PERIODS.some((per) => per === budget.per)) {
+    const message =
+      `can't be together with per ${budget.per}: only a day, a week and a month have an end to forecast`;
+    faults.push({ path: "forecast", message });
+  }
   if (budget.counts_from != null && budget.per !== "lifetime") {
     const message = `can't be together with per ${budget.per}: only a budget per lifetime has it`;
     faults.push({ path: "counts_from", message });
@@ -137,6 +149,7 @@ const definition = {
   each: Each.nullable().openapi({ description: `${EACH}. ${EXCEPT}`, example: "tag:customer" }),
   mode: BudgetMode,
   action: z.enum(BUDGET_ACTIONS).openapi({ description: ACTION }),
+  forecast: z.boolean().openapi({ description: FORECAST }),
   warn_at: z.array(z.number()).openapi({ description: `${WARN_AT}, ascending`, example: [0.8, 1] }),
   ...calendarValues,
   counts_from: Time.nullable(),

@@ -83,6 +83,7 @@ export function subjectText(subject: Subject, name?: string): string {
 
 /** Returns the text of one of the counters of a budget: `key laptop (anna)`, `tag user=anna`. `names` has the names of keys. */
 export function counterText(counter: { kind: string; id: string }, names: NameFields): string {
+  if (counter.kind === "calls") return counter.id;
   return subjectText([counter.kind as SubjectPart, counter.id], nameOfValue(counter, names));
 }
 

@@ -68,7 +68,7 @@ const names = createRoute({
 const me = createRoute({
   method: "get",
   path: "/me",
-  scopes: ["read", "run", "call", "report"],
+  scopes: ["read", "run", "call", "report", "approve"],
   agentCheck: "handler",
   operationId: "getOwnView",
   summary: "Get what the API key of the request has spent, and the budgets that it meets",

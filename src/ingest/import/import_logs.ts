@@ -106,6 +106,8 @@ export interface ImportOptions {
 const ENOUGH = 850;
 /** The clocks of machines differ; the ledger takes no call that is further ahead. */
 const MAX_AHEAD_MS = 5 * MINUTE_MS;
+/** The sets after which the states of their files are stored, by a commit that waits for the disk: what follows is read again. */
+const SETS_OF_SAVE = 10;
 const MAX_FAULTS = 100;
 const MAX_NOTES = 20;
 /** As many as one report may have. */
@@ -145,12 +147,14 @@ export async function importLogs(
   const plan = new Map<string, PlanWindow>();
   /** The set that is being booked. */
   let booking = Promise.resolve();
+  let sets = 0;
 
   /** Books what was read; the next logs are read meanwhile. Throws what the set before it has met. */
-  async function flush(): Promise<void> {
-    const [said, states, windows] = [sightings, [...changed.values()], [...plan.values()]];
+  async function flush({ isLast = false } = {}): Promise<void> {
+    const isSaved = isLast || ++sets % SETS_OF_SAVE === 0 || changed.size >= MAX_IMPORT_FILES;
+    const [said, states, windows] = [sightings, isSaved ? [...changed.values()] : [], [...plan.values()]];
     sightings = [];
-    changed.clear();
+    if (isSaved) changed.clear();
     plan.clear();
     await booking;
     booking = commit(said, states, windows);
@@ -260,7 +264,7 @@ export async function importLogs(
   }
   await booking;
   noteUnreadable();
-  await flush();
+  await flush({ isLast: true });
   await booking;
   return tally;
 }

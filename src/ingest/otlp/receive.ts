@@ -85,7 +85,7 @@ export function createReceiver({ plans = [], sums = [] }: ReceiverSettings = {})
       const unmetered = new Counts();
       const faults = new FaultCounts(sender);
       let mayLose = false;
-      /** The set that is being booked, while the next records are read. */
+      /** The last set: while it is committed, the next records are read. */
       let booked = Promise.resolve();
       const readNext = () => {
         const read = reader.read(records.splice(0, READ_RECORDS), key);
@@ -104,10 +104,10 @@ export function createReceiver({ plans = [], sums = [] }: ReceiverSettings = {})
         for (const hint of read.hints) hints.add(hint);
         calls.push(...read.calls);
       };
-      const bookSet = async (set: readonly CallRecord[]) => {
+      const bookSet = async (set: readonly CallRecord[], onCommit: () => void) => {
         const before = ctx.clock.monotonic();
         try {
-          await book(ctx, set, sender, { rejected, faults, plans, mayLose });
+          await book(ctx, set, sender, { rejected, faults, plans, mayLose, onCommit });
         } catch (error) {
           leftOf.set(key, [...set, ...calls].slice(0, MAX_LEFT));
           throw error;
@@ -115,14 +115,17 @@ export function createReceiver({ plans = [], sums = [] }: ReceiverSettings = {})
         if (set.length === atOnce) atOnce = nextSize(atOnce, ctx.clock.monotonic() - before);
       };
       while (records.length > 0 || calls.length > 0) {
-        if (records.length > 0 && calls.length < atOnce) readNext();
-        else {
-          await booked;
-          mayLose ||= records.length > 0 || calls.length > atOnce;
-          booked = bookSet(calls.splice(0, atOnce));
-          booked.catch(() => {}); // thrown below
-        }
         await ctx.turns.spend(SLICE_UNITS);
+        if (records.length > 0 && calls.length < atOnce) {
+          readNext();
+          continue;
+        }
+        await booked;
+        mayLose ||= records.length > 0 || calls.length > atOnce;
+        const { promise, resolve } = Promise.withResolvers<void>();
+        booked = bookSet(calls.splice(0, atOnce), resolve).finally(resolve);
+        booked.catch(() => {}); // thrown below
+        await promise;
       }
       await booked;
       // One commit flushes all sets, before the sender is told.
@@ -155,11 +158,12 @@ async function book(
   ctx: ReceiverContext,
   calls: readonly CallRecord[],
   { keyId, agentId: only, keyTags }: Sender,
-  { rejected, faults, plans, mayLose }: {
+  { rejected, faults, plans, mayLose, onCommit }: {
     rejected: Counts;
     faults: FaultCounts;
     plans: readonly string[];
     mayLose: boolean;
+    onCommit: () => void;
   },
 ): Promise<void> {
   const sightings: Sighting[] = [];
@@ -194,7 +198,7 @@ async function book(
       ...(only !== undefined && { isOfOneAgent: true }),
     },
     sightings,
-    { mayLose },
+    { mayLose, onCommit },
   );
   for (const reason of reasons.values()) rejected.add(reason);
   outcomes.forEach((outcome, index) => {

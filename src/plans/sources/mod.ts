@@ -2,5 +2,5 @@
 export { CREDITS, type PlanWindow } from "./plan_window.ts";
 export { readStatusLineWindows } from "./status_line.ts";
 export { readCodexWindows } from "./codex.ts";
-export { hasPlanHeaders, readPlanHeaders, sayEnded } from "./plan_headers.ts";
+export { hasPlanHeaders, isPaidByPlan, readPlanHeaders, sayEnded } from "./plan_headers.ts";
 export { windowFromWire, windowToWire } from "./wire.ts";

@@ -27,6 +27,14 @@ export function sayEnded(headers: Pick<HeaderFields, "get">): boolean {
     CODEX.some((name) => Number(headers.get(name)) >= 100);
 }
 
+/**
+ * Returns whether a plan pays for the call, by the headers of its answer: answers to calls with an API key have no such headers. Once
+ * the quota has ended, paid credits may pay for it: it then counts as billed.
+ */
+export function isPaidByPlan(headers: Pick<HeaderFields, "get">): boolean {
+  return hasPlanHeaders(headers) && !sayEnded(headers);
+}
+
 /** Reads the plan windows in the headers of a provider's answer, which came at `at`; undefined where it has none. */
 export function readPlanHeaders(
   headers: Pick<HeaderFields, "get" | "forEach">,

@@ -115,7 +115,7 @@ const kindsOf = (now: number) => [
   }),
   asKind("rules", {
     table: RULES,
-    want: (_, input) => RULES.show(toAuthoredRule(input) as never),
+    want: (draft, input) => RULES.show(toAuthoredRule(input, draft) as never),
     create: async (draft, input) => (await createRule(draft, input)).rule_id,
     change: (draft, id, { fields }) => updateRule(draft, id, fields),
     remove: removeRule,

@@ -21,4 +21,6 @@ export const statements: readonly string[] = [
   // Null for the windows of UTC, whose weeks begin on Monday and whose months on their first day.
   `ALTER TABLE budgets ADD COLUMN calendar TEXT`,
   `ALTER TABLE alert_rules ADD COLUMN calendar TEXT`,
+  // That of the rule or the budget when it fired.
+  `ALTER TABLE alerts ADD COLUMN calendar TEXT`,
 ];

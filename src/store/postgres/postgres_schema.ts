@@ -3,8 +3,8 @@ import { statements as limits } from "../migrations/m0022_limits.ts";
 import { statements as sightings } from "../migrations/m0023_sightings.ts";
 import { statements as auditLog } from "../migrations/m0026_audit.ts";
 import { statements as trees } from "../migrations/m0028_trees.ts";
-import { statements as rulesOfSubjects } from "../migrations/m0031_rule_subjects.ts";
 import { statements as askedTickets } from "../migrations/m0030_tickets.ts";
+import { statements as rulesOfSubjects } from "../migrations/m0031_rule_subjects.ts";
 import type { Logic } from "../schema/migrate.ts";
 import { FUNCTIONS } from "./functions.ts";
 import type { Migration } from "../migrations/migrations.ts";
@@ -212,6 +212,7 @@ const calendars: readonly string[] = [
   `CREATE TABLE window_starts (calendar ${TEXT}, start ${INT}, PRIMARY KEY (calendar, start))`,
   `ALTER TABLE budgets ADD COLUMN calendar ${text}`,
   `ALTER TABLE alert_rules ADD COLUMN calendar ${text}`,
+  `ALTER TABLE alerts ADD COLUMN calendar ${text}`,
 ];
 
 /** The tables of m0030_tickets.ts. */

@@ -395,6 +395,7 @@ export const alerts = sqliteTable("alerts", {
   callPosition: int("call_position"),
   /** The API key of the call that fired it, and of a rule of subjects other than an agent the scope that it measured. */
   keyId: text("key_id"),
+  calendar: text("calendar"),
   scope: text("scope"),
 });
 

@@ -194,10 +194,12 @@ export class ReadThreads {
 
 /**
  * Commits long sets in a thread, so that this one serves others meanwhile, and reads what they begin with. It starts when it is
- * first used. The caller gives it one task at a time.
+ * first used.
  */
 export class WriteThread {
   #thread: DatabaseThread | undefined;
+  /** The end of the task before: a thread does one at a time. */
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly path: string) {}
 
@@ -217,10 +219,17 @@ export class WriteThread {
   }
 
   async close(): Promise<void> {
+    await this.#last;
     await this.#thread?.end();
   }
 
-  async #run(task: Task): Promise<ResultSet[][]> {
+  #run(task: Task): Promise<ResultSet[][]> {
+    const done = this.#last.then(() => this.#runNow(task));
+    this.#last = done.catch(() => {});
+    return done;
+  }
+
+  async #runNow(task: Task): Promise<ResultSet[][]> {
     try {
       this.#thread ??= new DatabaseThread(this.path, () => {});
     } catch (cause) {

@@ -70,6 +70,18 @@ Deno.test("long sets and other commits follow each other in the order in which t
     assert.equal(result!.rows[0]![0], 4n);
   }));
 
+Deno.test("reads for a long set don't disturb one that is committed", () =>
+  withThreads(async (store) => {
+    await store.writeInSet(writer, { text: "a" });
+    const read = () => store.readAll([COUNT], { isLong: true });
+    const [, ...counts] = await Promise.all([
+      store.writeInSet(writer, { text: "b", rows: 1_000 }),
+      ...Array.from({ length: 5 }, read),
+    ]);
+    for (const [result] of counts) assert.ok([1n, 1_001n].includes(result!.rows[0]![0] as bigint));
+    assert.equal((await read())[0]!.rows[0]![0], 1_001n);
+  }));
+
 Deno.test("a long set that is refused leaves nothing, and the next one is committed", () =>
   withThreads(async (store) => {
     await store.writeInSet(writer, { text: "a" });

@@ -22,15 +22,16 @@ export async function changeShown<Of extends Shown>(
   fields: readonly string[] = Object.keys(changes ?? {}),
 ): Promise<Of> {
   const path = pathOf(resource, shown);
-  const { value, etag } = await request<Of>(path);
+  const { value, etag } = await readShown(resource, shown, path);
   const [field] = fields.filter((name) => {
     const [now, before] = [value, shown].map((of) => JSON.stringify(of[name as keyof Of]));
     return now !== before;
   });
   if (field !== undefined) throw changedMeanwhile(resource, field, value[field as keyof Of]);
   try {
-    return (await request<Of>(path, {
-      method: changes ? "PATCH" : "DELETE",
+    const isPut = changes && resource.isWhole;
+    return (await request<Of>(isPut ? resource.path : path, {
+      method: isPut ? "PUT" : changes ? "PATCH" : "DELETE",
       body: changes,
       headers: etag === undefined ? undefined : { "if-match": etag },
       apiKey: textOf(form, "api_key"),
@@ -38,6 +39,14 @@ export async function changeShown<Of extends Shown>(
   } catch (error) {
     throw error instanceof RequestError && error.status === 412 ? changedMeanwhile(resource) : error;
   }
+}
+
+/** Reads the present values. One that is replaced as a whole has no address of its own: it is searched in its list. */
+async function readShown<Of extends Shown>(resource: Resource, shown: Of, path: string) {
+  if (!resource.isWhole) return await request<Of>(path);
+  const id = resource.id as keyof Of;
+  const { value } = await request<Of[]>(`${resource.path}?limit=1000`);
+  return { value: value.find((row) => row[id] === shown[id]) ?? {} as Of, etag: undefined };
 }
 
 function changedMeanwhile({ fields }: Resource, name?: string, value?: unknown): RequestError {

@@ -19,7 +19,7 @@ export interface Field {
   hasDefault?: true;
   /** The value of a new one that has no other. */
   initial?: unknown;
-  /** The option of the command, with what undoes it; by default the name of the field. An argument has none. */
+  /** The option of the command, with what undoes it; `agent_id` and `warn_at` have `--agent` and `--warn-at`. An argument has none. */
   option?: { name: string; undo?: string } | "argument";
 }
 
@@ -66,6 +66,7 @@ export const KINDS = {
           part.trim().endsWith("%") ? Number((parseFloat(part) / 100).toFixed(8)) : Number(part)
         ),
   },
+  date: { toText: String, toValue: (text) => text === "" ? null : text },
   /** A day, which begins at midnight UTC. */
   day: {
     toText: (time: string) => time.slice(0, 10),
@@ -91,7 +92,8 @@ export function textIn({ name }: Field, form: FormData): string {
 /** Returns the words of a command that give a field its text, in place of one before. */
 function wordsOf(field: Field, text: string, before: string): string[] {
   if (field.option === "argument") return [];
-  const { name, undo } = field.option ?? { name: field.name, undo: undefined };
+  const usual = field.name.replace(/_id$/, "").replaceAll("_", "-");
+  const { name, undo } = field.option ?? { name: usual, undo: undefined };
   const option = `--${name}`;
   switch (field.kind) {
     case "flag":
@@ -117,15 +119,16 @@ function wordsOf(field: Field, text: string, before: string): string[] {
   }
 }
 
-/** The command of a resource: `purser budgets add`, or `set`, with a name. */
+/** The command of a resource: `purser budgets add`, or `set`, with its argument. */
 export function commandOf(
   group: string,
   verb: string,
-  name: string | undefined,
+  argument: string | undefined,
   changed: readonly { field: Field; text: string; before: string }[],
 ): string {
   const options = changed.flatMap(({ field, text, before }) => wordsOf(field, text, before));
-  return ["purser", group, verb, ...name === undefined ? [] : [name], ...options].map(quoteForShell).join(
-    " ",
-  );
+  return ["purser", group, verb, ...argument === undefined ? [] : [argument], ...options].map(quoteForShell)
+    .join(
+      " ",
+    );
 }

@@ -35,7 +35,7 @@ export function FormField({ field, text, issue }: { field: Field; text: string; 
         return (
           <input
             {...common}
-            type={kind === "number" ? "number" : kind === "day" ? "date" : "text"}
+            type={kind === "number" ? "number" : kind === "day" || kind === "date" ? "date" : "text"}
             step={kind === "number" ? "any" : undefined}
             required={isRequired}
             autocomplete="off"

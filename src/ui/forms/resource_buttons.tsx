@@ -27,6 +27,39 @@ function changesIn(fields: readonly Field[], of: object, form: FormData) {
     );
 }
 
+/** The fields of a request, and of the command that does the same: those that change, or all of one that is replaced as a whole. */
+function givenIn({ fields, isWhole }: Resource, of: object, form: FormData) {
+  if (!isWhole) return changesIn(of === NEW ? fields : fields.filter(({ isFixed }) => !isFixed), of, form);
+  return fields.map((field) => {
+    const text = of !== NEW && field.isFixed ? textBefore(field, of) : textIn(field, form);
+    return { field, text, before: "" };
+  }).filter(({ text }) => text !== "");
+}
+
+/** The command that does the same. Of one that is replaced as a whole, it may have fields that the form has not: then there is none. */
+function commandFor(resource: Resource, of: object, form: FormData): string | undefined {
+  const { group, isWhole, fields } = resource;
+  const given = givenIn(resource, of, form);
+  if (isWhole) {
+    if (Object.keys(of).some((name) => /_per_/.test(name) && !fields.some((field) => field.name === name))) {
+      return;
+    }
+    const texts = new Map(given.map(({ field, text }) => [field.name, text]));
+    return commandOf(group, "set", isWhole.map((name) => texts.get(name) ?? "").join(":"), given);
+  }
+  if (of !== NEW) return commandOf(group, "set", (of as Shown).name, given);
+  const hasArgument = fields.some(({ option }) => option === "argument");
+  return commandOf(group, "add", hasArgument ? textOf(form, "name") ?? "NAME" : undefined, given);
+}
+
+/** The fields of one that is replaced as a whole which the form has not, and that stay. */
+const keptOf = ({ isWhole, fields }: Resource, of: object) =>
+  Object.fromEntries(
+    Object.entries(isWhole ? of : NEW).filter(([name]) =>
+      /_per_/.test(name) && !fields.some((field) => field.name === name)
+    ),
+  );
+
 const bodyOf = (changes: ReturnType<typeof changesIn>) =>
   Object.fromEntries(changes.map(({ field, text }) => [field.name, valueOfText(field, text)]));
 
@@ -65,9 +98,7 @@ export function AddButton({ resource, explanation, result }: {
 }) {
   const { may, session } = useAccess();
   if (!may("admin")) return null;
-  const { noun, group, fields, path } = resource;
-  const nameIn = (form: FormData) =>
-    fields.some(({ option }) => option === "argument") ? textOf(form, "name") ?? "NAME" : undefined;
+  const { noun, fields, path } = resource;
   return (
     <ActionButton
       label={`Add ${noun}`}
@@ -75,11 +106,11 @@ export function AddButton({ resource, explanation, result }: {
       needsKey={resource.needsKey && session.access === "signed_in"}
       explanation={explanation}
       fields={(issues) => <Fields fields={fields} of={NEW} issues={issues} />}
-      command={(form) => commandOf(group, "add", nameIn(form), changesIn(fields, NEW, form))}
+      command={(form) => commandFor(resource, NEW, form)}
       run={async (form) => {
         const { value } = await request<Shown & { unknown?: UnknownName }>(path, {
-          method: "POST",
-          body: bodyOf(changesIn(fields, NEW, form)),
+          method: resource.isWhole ? "PUT" : "POST",
+          body: bodyOf(givenIn(resource, NEW, form)),
           apiKey: textOf(form, "api_key"),
         });
         return {
@@ -94,7 +125,7 @@ export function AddButton({ resource, explanation, result }: {
 /** Changes one, unless it was changed meanwhile. */
 export function EditButton<Of extends Shown>({ resource, of }: { resource: Resource; of: Of }) {
   if (!useAccess().may("admin")) return null;
-  const { noun, group } = resource;
+  const { noun } = resource;
   const fields = resource.fields.filter(({ isFixed }) => !isFixed);
   return (
     <ActionButton
@@ -102,10 +133,10 @@ export function EditButton<Of extends Shown>({ resource, of }: { resource: Resou
       isWide
       explanation={<Name resource={resource} of={of} />}
       fields={(issues) => <Fields fields={fields} of={of} issues={issues} />}
-      command={(form) => commandOf(group, "set", of.name, changesIn(fields, of, form))}
+      command={(form) => commandFor(resource, of, form)}
       run={async (form) => {
-        const changes = bodyOf(changesIn(fields, of, form)) as Partial<Of>;
-        if (Object.keys(changes).length === 0) {
+        const changes = { ...keptOf(resource, of), ...bodyOf(givenIn(resource, of, form)) } as Partial<Of>;
+        if (changesIn(fields, of, form).length === 0) {
           throw new RequestError(0, "invalid", "Cannot save it: nothing is different");
         }
         const changed = await changeShown(resource, of, changes, form, fields.map(({ name }) => name));
@@ -165,7 +196,12 @@ export function RemoveButton({ resource, of, note, onRemoved }: {
           {note}
         </>
       }
-      command={() => commandOf(group, "remove", of.name, [])}
+      command={(form) => {
+        if (!resource.isWhole) return commandOf(group, "remove", of.name, []);
+        const which = givenIn(resource, of, form).filter(({ field }) => field.isFixed);
+        const argument = resource.isWhole.map((name) => of[name as keyof Shown]).join(":");
+        return commandOf(group, "unset", argument, which);
+      }}
       run={async (form) => {
         await changeShown(resource, of, undefined, form, fields.map(({ name }) => name));
         onRemoved?.();

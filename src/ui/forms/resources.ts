@@ -19,44 +19,57 @@ export interface Resource {
   one: string;
   /** Its list in the API, and the field with its id. */
   path: string;
-  id: "budget_id" | "rule_id" | "key_id";
+  id: "budget_id" | "rule_id" | "key_id" | "price_id";
   /** The first word of its commands. */
   group: string;
   fields: readonly Field[];
   /** To add one, a session needs the key itself. */
   needsKey?: true;
+  /** A request replaces it as a whole; its commands are `set` and `unset`, and have a name of these fields as their argument. */
+  isWhole?: readonly [string, string];
   /** The button that ends one, what it did, and what it means. */
   removal: { label: string; done: string; consequence: string };
   /** Its effect once it is enabled, and while it is disabled. */
   states?: { enabled: string; disabled: string; isDangerous?: true };
 }
 
-/** The fields that say when windows begin. */
-const CALENDAR: Field[] = [
-  {
-    name: "time_zone",
-    label: "Time zone",
-    kind: "text",
+const field = (kind: Field["kind"], name: string, label: string, more: Partial<Field> = {}): Field => ({
+  ...more,
+  kind,
+  name,
+  label,
+});
+
+const NAME = field("text", "name", "Name", { isRequired: true });
+
+const TAGS: Partial<Field> = { hint: "user=anna, one a line", option: { name: "tag" } };
+
+/** The fields that say whose calls count. */
+const SUBJECTS: readonly Field[] = [
+  field("text", "each", "A counter for each", {
+    choices: [...BUDGET_EACH, ...["user", "team", "project", "customer"].map((tag) => `tag:${tag}`)],
+    hint: "Such as key or tag:user; empty: one for all calls",
+  }),
+  field("tags", "tags", "Only calls with tags", TAGS),
+  ...[
+    field("text", "agent_id", "Only of agent"),
+    field("text", "key_id", "Only of API key", { hint: "Its name or its id" }),
+    field("text", "session_id", "Only of session"),
+    field("text", "model", "Only of model", { hint: "Or a pattern: claude-opus-*" }),
+    field("text", "provider", "Only of provider"),
+    field("choice", "source", "Only of source", { choices: ["", ...CALL_SOURCES] }),
+  ].map((one) => ({ ...one, isRare: true as const })),
+];
+
+/** The fields that say when windows begin; left empty, they are those of the server. */
+const CALENDAR: readonly Field[] = [
+  field("text", "time_zone", "Time zone", {
     choices: ["UTC", "Europe/Berlin", "America/New_York", "Asia/Tokyo"],
     hint: "Of its days; empty: the server's",
-    option: { name: "time-zone" },
-  },
-  {
-    name: "week_start",
-    label: "Weeks begin on",
-    kind: "choice",
-    choices: ["", ...WEEK_DAYS],
-    option: { name: "week-start" },
-  },
-  {
-    name: "month_start_day",
-    label: "Months begin on day",
-    kind: "number",
-    option: { name: "month-start-day" },
-  },
-].map((field) => ({ ...field, isRare: true, hasDefault: true } as Field));
-
-const AGENT: Field = { name: "agent_id", label: "Agent", kind: "text", option: { name: "agent" } };
+  }),
+  field("choice", "week_start", "Weeks begin on", { choices: ["", ...WEEK_DAYS] }),
+  field("number", "month_start_day", "Months begin on day"),
+].map((one) => ({ ...one, isRare: true, hasDefault: true }));
 
 export const BUDGET: Resource = {
   noun: "budget",
@@ -65,101 +78,38 @@ export const BUDGET: Resource = {
   id: "budget_id",
   group: "budgets",
   fields: [
-    { name: "name", label: "Name", kind: "text", isRequired: true },
-    {
-      name: "limit_usd",
-      label: "Limit in USD",
-      kind: "number",
-      isRequired: true,
-      option: { name: "limit" },
-    },
-    {
-      name: "per",
-      label: "Window",
-      kind: "choice",
-      choices: BUDGET_PERIODS,
-      initial: "day",
-      isRequired: true,
-    },
-    {
-      name: "each",
-      label: "A counter for each",
-      kind: "text",
-      choices: [...BUDGET_EACH, "tag:user", "tag:team", "tag:project", "tag:customer"],
-      hint: "Such as key or tag:user; empty: one for all calls",
-    },
-    {
-      name: "tags",
-      label: "Only calls with tags",
-      kind: "tags",
-      hint: "user=anna, one a line",
-      option: { name: "tag" },
-    },
-    {
-      name: "warn_at",
-      label: "Warn at",
-      kind: "shares",
-      initial: BUDGET_DEFAULTS.warnAt,
-      option: { name: "warn-at" },
-    },
-    { ...AGENT, label: "Only of agent", isRare: true },
-    {
-      name: "key_id",
-      label: "Only of API key",
-      kind: "text",
-      hint: "Its name or its id",
+    NAME,
+    field("number", "limit_usd", "Limit in USD", { isRequired: true, option: { name: "limit" } }),
+    field("choice", "per", "Window", { choices: BUDGET_PERIODS, initial: "day", isRequired: true }),
+    field("shares", "warn_at", "Warn at", { initial: BUDGET_DEFAULTS.warnAt }),
+    field("flag", "forecast", "Warn when the limit will be reached before the window ends", {
+      option: { name: "forecast", undo: "no-forecast" },
       isRare: true,
-      option: { name: "key" },
-    },
-    { name: "session_id", label: "Only of session", kind: "text", isRare: true, option: { name: "session" } },
-    {
-      name: "model",
-      label: "Only of model",
-      kind: "text",
-      hint: "Or a pattern: claude-opus-*",
-      isRare: true,
-    },
-    { name: "provider", label: "Only of provider", kind: "text", isRare: true },
-    { name: "source", label: "Only of source", kind: "choice", choices: ["", ...CALL_SOURCES], isRare: true },
-    {
-      name: "mode",
-      label: "Mode",
-      kind: "choice",
+    }),
+    ...SUBJECTS,
+    field("choice", "mode", "Mode", {
       choices: BUDGET_MODES,
       initial: BUDGET_DEFAULTS.mode,
       hint: "strict: no call that could exceed it",
       isRare: true,
-    },
-    {
-      name: "action",
-      label: "Action",
-      kind: "choice",
+    }),
+    field("choice", "action", "Action", {
       choices: BUDGET_ACTIONS,
       initial: BUDGET_DEFAULTS.action,
-      hint: "watch: refuses nothing, and counts what it would refuse",
+      hint: "watch: refuses nothing, and counts what it would refuse; ask: asks a person for more first",
       isRare: true,
-    },
-    {
-      name: "counts_from",
-      label: "Counts from",
-      kind: "day",
-      hint: "Of a lifetime: a day (UTC)",
-      isRare: true,
-      option: { name: "counts-from" },
-    },
+    }),
+    field("day", "counts_from", "Counts from", { hint: "Of a lifetime: a day (UTC)", isRare: true }),
     ...CALENDAR,
-    {
-      name: "allow_unpriced",
-      label: "Allow models without a price",
-      kind: "flag",
+    field("flag", "allow_unpriced", "Allow models without a price", {
       isRare: true,
       option: { name: "allow-unpriced", undo: "no-allow-unpriced" },
-    },
+    }),
   ],
   removal: {
     label: "Remove",
     done: "Removed",
-    consequence: "It refuses no call any more. Its raises and releases go with it; its alerts stay.",
+    consequence: "refuses no call any more. Its raises and releases go with it; its alerts stay.",
   },
   states: {
     enabled: "refuses calls again once its limit is reached.",
@@ -175,60 +125,35 @@ export const RULE: Resource = {
   id: "rule_id",
   group: "alerts",
   fields: [
-    { name: "name", label: "Name", kind: "text", isRequired: true },
-    {
-      name: "threshold_type",
-      label: "Measures",
-      kind: "choice",
+    NAME,
+    field("choice", "threshold_type", "Measures", {
       choices: RULE_THRESHOLDS,
       initial: "per_day_usd",
       isRequired: true,
-      option: { name: "threshold-type" },
-    },
-    {
-      name: "threshold_usd",
-      label: "Threshold in USD",
-      kind: "number",
-      option: { name: "threshold-usd" },
-    },
-    {
-      name: "severity",
-      label: "Severity",
-      kind: "choice",
-      choices: SEVERITIES,
-      initial: "warning",
-      isRequired: true,
-    },
-    { ...AGENT, label: "Only of agent" },
-    {
-      name: "repeat",
-      label: "While it stays exceeded",
-      kind: "choice",
+    }),
+    field("number", "threshold_usd", "Threshold in USD"),
+    field("choice", "severity", "Severity", { choices: SEVERITIES, initial: "warning", isRequired: true }),
+    ...SUBJECTS,
+    field("choice", "repeat", "While it stays exceeded", {
       choices: REPEATS,
       initial: REPEATS[0],
       hint: "Fires again after the cooldown, or once for each run, session, day or month",
-    },
-    {
-      name: "cooldown_seconds",
-      label: "Cooldown in seconds",
-      kind: "number",
+      isRare: true,
+    }),
+    field("number", "cooldown_seconds", "Cooldown in seconds", {
       initial: DEFAULT_COOLDOWN_SECONDS,
       option: { name: "cooldown" },
       isRare: true,
-    },
-    {
-      name: "threshold_pct",
-      label: "Threshold in percent",
-      kind: "number",
+    }),
+    field("number", "threshold_pct", "Threshold in percent", {
       hint: "Of the windows of plans alone, in place of an amount",
-      option: { name: "threshold-pct" },
       isRare: true,
-    },
+    }),
   ],
   removal: {
     label: "Remove",
     done: "Removed",
-    consequence: "It doesn't fire any more. The alerts that it has fired stay in the history.",
+    consequence: "doesn't fire any more. The alerts that it has fired stay in the history.",
   },
   states: {
     enabled: "fires at the next call while its threshold is reached.",
@@ -244,49 +169,63 @@ export const KEY: Resource = {
   group: "keys",
   needsKey: true,
   fields: [
-    { name: "name", label: "Name", kind: "text", isRequired: true, isFixed: true, option: "argument" },
-    {
-      name: "scopes",
-      label: "Scopes",
-      kind: "several",
+    { ...NAME, isFixed: true, option: "argument" },
+    field("several", "scopes", "Scopes", {
       choices: SCOPES,
       initial: ["call"],
       isRequired: true,
       isFixed: true,
       option: { name: "scope" },
-    },
-    {
-      name: "tags",
-      label: "Tags of its calls",
-      kind: "tags",
-      hint: "user=anna and team=search, one a line",
-      option: { name: "tag", undo: "untag" },
-    },
-    {
-      name: "stop_before_credits",
-      label: "Stop before a plan's paid credits",
-      kind: "flag",
+    }),
+    field("tags", "tags", "Tags of its calls", { ...TAGS, option: { name: "tag", undo: "untag" } }),
+    field("flag", "stop_before_credits", "Stop before a plan's paid credits", {
       option: { name: "stop-before-credits", undo: "allow-credits" },
-    },
-    { name: "expires_at", label: "Expires", kind: "day", isFixed: true, option: { name: "expires" } },
-    { ...AGENT, label: "Only for agent", isFixed: true, isRare: true },
-    {
-      name: "models",
-      label: "Only for models",
-      kind: "lines",
+    }),
+    field("day", "expires_at", "Expires", { isFixed: true, option: { name: "expires" } }),
+    field("text", "agent_id", "Only for agent", { isFixed: true, isRare: true }),
+    field("lines", "models", "Only for models", {
       hint: "claude-*, one a line",
       isFixed: true,
       isRare: true,
       option: { name: "model" },
-    },
+    }),
   ],
   removal: {
     label: "Revoke",
     done: "Revoked",
     consequence:
-      "Requests with the key are refused from now on, within 5 seconds on every instance, and its sessions here end. This can't be undone.",
+      "is refused from now on, within 5 seconds on every instance, and its sessions here end. This can't be undone.",
+  },
+};
+
+const usdPerMillion = (name: string, label: string, more: Partial<Field> = {}) =>
+  field("number", `${name}_usd_per_million`, label, { option: { name: name.replaceAll("_", "-") }, ...more });
+
+export const PRICE: Resource = {
+  noun: "price",
+  one: "the price of a model",
+  path: "/prices/rows",
+  id: "price_id",
+  group: "prices",
+  isWhole: ["provider", "model"],
+  fields: [
+    field("text", "provider", "Provider", { isRequired: true, isFixed: true, option: "argument" }),
+    field("text", "model", "Model", { isRequired: true, isFixed: true, option: "argument" }),
+    usdPerMillion("input", "Input, USD per million tokens", { isRequired: true }),
+    usdPerMillion("output", "Output, USD per million tokens", { isRequired: true }),
+    usdPerMillion("cache_read", "Cached tokens that are read"),
+    usdPerMillion("cache_write", "Tokens that are cached"),
+    usdPerMillion("cache_write_1h", "Tokens that are cached for an hour", { isRare: true }),
+    usdPerMillion("reasoning", "Reasoning tokens", { isRare: true }),
+    field("text", "service_tier", "Only of service tier", { isFixed: true, isRare: true }),
+    field("date", "from", "Only from day (UTC)", { isFixed: true, isRare: true }),
+  ],
+  removal: {
+    label: "Remove",
+    done: "Removed",
+    consequence: "goes, and the model has that of the config or of the sources again.",
   },
 };
 
 /** All of them: the tests of forms loop over it. */
-export const RESOURCES: readonly Resource[] = [BUDGET, RULE, KEY];
+export const RESOURCES: readonly Resource[] = [BUDGET, RULE, KEY, PRICE];

@@ -1,4 +1,3 @@
-import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { after, now } from "../hooks/clock.ts";
 import { request, RequestError, send } from "../hooks/request.ts";
 import type { LiveDelta, LiveModel, LiveState } from "./types.ts";
@@ -227,19 +226,34 @@ function merge<Entry>(
   return [...merged.values()];
 }
 
-/** Reads a stream of server-sent events until it ends. `EventSource` could not send the header of the dashboard. */
+/** A message of the stream: its event, and its data as JSON. */
+interface Message {
+  event: string | undefined;
+  data: string;
+}
+
+/**
+ * Reads the stream until it ends. `EventSource` could not send the header of the dashboard. The server writes each event as a few
+ * lines `field: value` and an empty one, which needs no parser of all that such streams may have.
+ */
 async function readStream(
   path: string,
   signal: AbortSignal,
-  onMessage: (message: EventSourceMessage | "comment") => void,
+  onMessage: (message: Message | "comment") => void,
 ): Promise<void> {
   const response = await send(path, { signal, headers: { accept: "text/event-stream" } });
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
-  // A comment only shows that the connection lives.
-  const parser = createParser({ onEvent: onMessage, onComment: () => onMessage("comment") });
+  let text = "";
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;
-    parser.feed(value);
+    const blocks = (text + value).split("\n\n");
+    text = blocks.pop()!;
+    for (const block of blocks) {
+      const fieldOf = (name: string) => new RegExp(`^${name}: (.*)$`, "m").exec(block)?.[1];
+      const data = fieldOf("data");
+      // A comment only shows that the connection lives.
+      onMessage(data === undefined ? "comment" : { event: fieldOf("event"), data });
+    }
   }
 }

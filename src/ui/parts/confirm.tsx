@@ -17,7 +17,7 @@ export interface Action {
   /** Fields that the action needs, such as an amount, with what was wrong about them. `run` gets their values by name. */
   fields?: ComponentChildren | ((issues: FieldIssues) => ComponentChildren);
   /** The command that does the same, with the values of the fields. */
-  command?(fields: FormData): string;
+  command?(fields: FormData): string | undefined;
   isDangerous?: boolean;
   /** It has many fields. */
   isWide?: boolean;

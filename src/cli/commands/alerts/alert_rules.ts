@@ -7,6 +7,7 @@ import { NAME_PATTERN } from "../../../kernel/ids.ts";
 import { parseUsd, toUsd } from "../../../kernel/money.ts";
 import { arg, type Command, type CommandContext, earlierFlag, option } from "../../command.ts";
 import { idInPath } from "../../parse/command_id.ts";
+import { CALENDAR_OPTIONS, readMonths } from "../../parse/calendar_options.ts";
 import { checkExclusive, checkName, readEither } from "../../parse/given_fields.ts";
 import { readSubjects, SUBJECT_NAMES, SUBJECT_OPTIONS } from "../../parse/subject_options.ts";
 import type { Options } from "../../parse/options.ts";
@@ -18,7 +19,7 @@ import {
   formatCooldown,
 } from "../../render/describe_rule.ts";
 import { formatMeasured, paintSeverity, paintSpent } from "../../render/format_spent.ts";
-import { formatTime } from "../../render/format_values.ts";
+import { formatMinute, formatTime } from "../../render/format_values.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { renderFields } from "../../render/render_fields.ts";
 import { type Column, type Layout, renderWithIds } from "../../render/render_table.ts";
@@ -47,6 +48,8 @@ const FIELDS = {
   severity: option("SEVERITY", "Severity", { oneOf: SEVERITIES }),
   ...WINDOW_OPTIONS,
   ...SUBJECT_OPTIONS,
+  "time-zone": CALENDAR_OPTIONS["time-zone"],
+  "month-start-day": CALENDAR_OPTIONS["month-start-day"],
   cooldown: option("SECONDS", `Minimum time between two alerts (default ${DEFAULT_COOLDOWN_SECONDS})`),
   repeat: option("MODE", "cooldown (default), or once_per_window: once for each run, session, day, …", {
     oneOf: REPEATS,
@@ -70,6 +73,7 @@ function readFields(options: Options): RuleChanges {
     severity: options.oneOf("severity", SEVERITIES),
     ...readSubjects(options),
     ...(options.has("all-agents") && { agent_id: null }),
+    ...readMonths(options),
     cooldown_seconds: options.wholeNumber("cooldown", { min: 0, max: MAX_COOLDOWN_SECONDS }),
     repeat: options.oneOf("repeat", REPEATS),
     enabled: readEither(options, "enabled", "disabled"),
@@ -79,9 +83,15 @@ function readFields(options: Options): RuleChanges {
 const isShort = (options: Options) => WINDOW_NAMES.some((name) => options.has(name));
 
 /** Names a rule in short form by what it measures: `$50 in a day of each tag:customer`. */
-const nameOf = ({ threshold_usd = null, each = null, ...rule }: RuleInput) =>
-  describeThreshold({ ...rule, each, threshold_usd, threshold_pct: rule.threshold_pct ?? undefined })
-    .slice(0, LABEL_SCHEMA.maxLength);
+const nameOf = (
+  { threshold_usd = null, each = null, time_zone, month_start_day, ...rule }: RuleInput,
+) =>
+  describeThreshold({
+    ...rule,
+    ...{ each, threshold_usd, threshold_pct: rule.threshold_pct ?? undefined },
+    ...(time_zone && { time_zone }),
+    ...(month_start_day && { month_start_day }),
+  }).slice(0, LABEL_SCHEMA.maxLength);
 
 function readThreshold(text: string): number {
   const threshold = parseUsd(text.replace(/^\$/, ""));
@@ -226,7 +236,7 @@ async function showRule(ctx: CommandContext): Promise<void> {
         ? `${rule.counter.kind} ${nameOfValue(rule.counter, rule)}, the ${rule.each ? "largest" : "newest"}`
         : undefined,
       "Pace": rule.usd_per_hour ? describePace(rule) : undefined,
-      "Since": rule.window_start === null ? undefined : `${formatTime(rule.window_start)} UTC`,
+      "Since": rule.window_start === null ? undefined : formatMinute(rule.window_start, rule.time_zone),
       "Last fired": rule.last_fired_at === null ? "never" : `${formatTime(rule.last_fired_at)} UTC`,
       "Created": `${formatTime(rule.created_at)} UTC`,
       "Updated": `${formatTime(rule.updated_at)} UTC`,

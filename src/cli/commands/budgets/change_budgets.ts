@@ -39,6 +39,7 @@ const FIELDS = {
   "warn-at": option("SHARES", "Shares of the limit to notify at, or the word none (default 80%,100%)", {
     some: ["50%,80%,100%", "none"],
   }),
+  forecast: flag("Notify once the limit will be reached before the day, week or month ends"),
   ...CALENDAR_OPTIONS,
   "counts-from": option("DATE", "For a lifetime: ignore spending before this date (UTC), or the word none"),
   "allow-unpriced": flag("Allow models without a known price; their calls count as $0"),
@@ -54,6 +55,7 @@ function readFields(options: Options, now: number): BudgetChanges {
     mode: options.oneOf("mode", BUDGET_MODES),
     action: options.oneOf("action", BUDGET_ACTIONS),
     warn_at: options.read("warn-at", readShares),
+    forecast: readEither(options, "forecast", "no-forecast"),
     ...readCalendar(options),
     counts_from: options.read("counts-from", orNone((text) => readStart(text, now))),
     allow_unpriced: readEither(options, "allow-unpriced", "no-allow-unpriced"),
@@ -102,7 +104,10 @@ export const BUDGETS: EditableKind<Budget, BudgetInput> = {
     return named.length > 0 ? named : await list({ limit });
   },
   fields: FIELDS,
-  undo: { "no-allow-unpriced": flag("Undo --allow-unpriced") },
+  undo: {
+    "no-forecast": flag("Undo --forecast"),
+    "no-allow-unpriced": flag("Undo --allow-unpriced"),
+  },
   required: () => ["name", "limit", "per"],
   suchAs: "--limit or --disabled",
   readFields,

@@ -110,9 +110,9 @@ Deno.test("keys add refuses invalid input before it sends a request", async () =
   await using books = await openTestBooks();
   const cases: [string, RegExp][] = [
     ["keys add", /without NAME/],
-    ["keys add ci", /Cannot create a key without --scope: read, run, call, report, admin\n/],
+    ["keys add ci", /Cannot create a key without --scope: read, run, call, report, approve, admin\n/],
     ['keys add " " --scope run', /with a blank name/],
-    ["keys add ci --scope write", /--scope: write is not one of read, run, call, report, admin/],
+    ["keys add ci --scope write", /--scope: write is not one of read, run, call, report, approve, admin/],
     ["keys add ci --scope read,run", /--scope: read,run is not one of/],
     ["keys add ci --scope run --expires yesterday", /--expires: yesterday is not in the future/],
     ["keys add ci --scope run --expires 2020-01-01", /--expires: 2020-01-01 is not in the future/],

@@ -14,7 +14,7 @@ export async function printSessionTree(ctx: CommandContext, param: { session_id:
 }
 
 /** Renders the tree: each line has an agent's own calls, and the cost of it with its sub-agents. */
-function renderTree(
+export function renderTree(
   { session_id, root_session_id, agents, more_agents }: SessionTree,
   { layout }: Pick<CommandContext, "layout">,
 ): string {

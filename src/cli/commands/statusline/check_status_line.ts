@@ -4,7 +4,7 @@ import { silentLog } from "../../../kernel/log.ts";
 import { EXIT } from "../../exit_code.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 import { openConnection } from "../../run_command.ts";
-import { fetchFigures } from "./figures.ts";
+import { figuresPath } from "./figures.ts";
 import { optionsOfTarget, renderLine } from "./run_status_line.ts";
 import { findUnknownNames, NAMES } from "./template.ts";
 
@@ -29,12 +29,10 @@ export async function checkStatusLine(ctx: BareContext): Promise<number> {
   }
   const connection = await openConnection(undefined, { config, env, log: silentLog, isReadOnly: true });
   try {
-    const figures = await fetchFigures(async (path) => {
-      const { errorOf } = await import("../../../client/mod.ts");
-      const response = await connection.send(new Request(`http://purser.invalid${path}`));
-      if (!response.ok) throw await errorOf(response);
-      return await response.json();
-    }, { sessionId: null, now: clock.now() });
+    const { errorOf } = await import("../../../client/mod.ts");
+    const response = await connection.send(new Request(`http://purser.invalid${figuresPath(null)}`));
+    if (!response.ok) throw await errorOf(response);
+    const figures = await response.json();
     ctx.print(renderLine(template, figures, { now: clock.now() }));
     return EXIT.done;
   } finally {

@@ -1,9 +1,6 @@
-import type { Budget } from "../../../contract/budgets/budgets.ts";
 import type { CostTotal } from "../../../contract/costs.ts";
-import { PAGE_SIZES } from "../../../contract/limits.ts";
-import { startOf } from "../../../contract/windows.ts";
-import { toIso } from "../../../kernel/clock.ts";
-import { parseTotalUsd, shortUsd, toUsd } from "../../../kernel/money.ts";
+import type { SpendingSummary } from "../../../contract/costs/spending_summary.ts";
+import { parseTotalUsd, shortUsd } from "../../../kernel/money.ts";
 import { readStatusLineWindows } from "../../../plans/sources/mod.ts";
 import { escapeText, shorten } from "../../../kernel/text.ts";
 
@@ -12,66 +9,21 @@ export type Amount = Pick<CostTotal, "cost_usd" | "plan_usd" | "unpriced_calls">
 
 /** The figures of a status line. */
 export interface Figures {
-  /** Null without a session. */
-  session: Amount | null;
+  /** Undefined without a session. */
+  session?: Amount | undefined;
   today: Amount;
-  budget: { name: string; left_usd: number } | null;
+  budget: SpendingSummary["budget"];
 }
 
 /** The agent of sessions without calls. */
 export const AGENT = "claude-code";
 
-/** Reads the figures by the API; `get` returns the body of an answer. */
-export async function fetchFigures(
-  get: (path: string) => Promise<unknown>,
-  { sessionId, now }: { sessionId: string | null; now: number },
-): Promise<Figures> {
-  const session = new URLSearchParams({ group_by: "agent", split_by: "key", session_id: sessionId ?? "" });
-  const [rows, today, budgets] = await Promise.all([
-    sessionId === null ? null : get(`/costs?${session}`),
-    get(`/costs/total?from=${toIso(startOf("day", now))}`),
-    get(`/budgets?limit=${PAGE_SIZES.budgets.max}`),
-  ]) as [SessionRow[] | null, Amount, Budget[]];
-  return {
-    session: rows && sumOf(rows),
-    today,
-    budget: findTightest(budgets, { sessionId, rows: rows ?? [] }),
-  };
-}
-
-type SessionRow = Amount & { agent_id: string; key_id: string | null };
-
-function sumOf(rows: readonly SessionRow[]): Amount {
-  const sum = (amounts: (number | null | undefined)[]) =>
-    toUsd(amounts.reduce((sum: bigint, amount) => sum + parseTotalUsd(amount ?? 0), 0n));
-  const isUnknown = rows.length > 0 && rows.every(({ cost_usd }) => cost_usd === null);
-  return {
-    cost_usd: isUnknown ? null : sum(rows.map(({ cost_usd }) => cost_usd)),
-    plan_usd: sum(rows.map(({ plan_usd }) => plan_usd)),
-    unpriced_calls: rows.reduce((sum, { unpriced_calls }) => sum + unpriced_calls, 0),
-  };
-}
-
-/** Finds the budget with the least left among those that count the session's calls. */
-function findTightest(
-  budgets: readonly Budget[],
-  { sessionId, rows }: { sessionId: string | null; rows: readonly SessionRow[] },
-): Figures["budget"] {
-  const agents = rows.length === 0 ? [AGENT] : rows.map(({ agent_id }) => agent_id);
-  const keys = rows.map(({ key_id }) => key_id);
-  const isOurs = (kind: string, id: string) =>
-    kind === "session" ? id === sessionId : kind === "agent" ? agents.includes(id) : keys.includes(id);
-  const counts = ({ enabled, action, agent_id, session_id, key_id, counter }: Budget) =>
-    enabled && action !== "watch" &&
-    (agent_id == null || isOurs("agent", agent_id)) &&
-    (session_id == null || isOurs("session", session_id)) &&
-    (key_id == null || isOurs("key", key_id)) &&
-    // Of a budget with many counters, the answer has the amounts of one.
-    (counter === undefined || (counter !== null && isOurs(counter.kind, counter.id)));
-  const [first] = budgets.filter((budget) => counts(budget) && budget.left_usd !== undefined)
-    .sort((a, b) => a.left_usd! - b.left_usd!);
-  return first ? { name: first.name, left_usd: first.left_usd! } : null;
-}
+/** Returns the path of the figures in the API. */
+export const figuresPath = (sessionId: string | null) =>
+  `/costs/summary?${new URLSearchParams({
+    agent_id: AGENT,
+    ...(sessionId !== null && { session_id: sessionId }),
+  })}`;
 
 /** Formats spending: `$0.42`, `$4.20 plan value`, `$0.42 + 2 unpriced`. */
 export function formatSpending({ cost_usd, plan_usd, unpriced_calls }: Amount): string {

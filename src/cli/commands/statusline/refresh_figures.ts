@@ -7,7 +7,7 @@ import { EXIT } from "../../exit_code.ts";
 import hooks from "../gate/hooks/claude_code.ts";
 import { findSessionLogs, importSession } from "../gate/import_session.ts";
 import { readFileStates } from "../import/import_books.ts";
-import { AGENT, fetchFigures } from "./figures.ts";
+import { AGENT, figuresPath } from "./figures.ts";
 import { pathOfKept, readKept, stateOf, sweepKept, writeKept } from "./kept_figures.ts";
 import { folderOfKept, readSettings, targetOf } from "./run_status_line.ts";
 
@@ -34,11 +34,9 @@ export async function refreshFigures(ctx: BareContext, open: OpenContext, log: s
     await using opened = await open();
     const isDone = await importAll(opened, { log, sessionId, limits }).then(() => true, () => false);
     const connection = await opened.connect();
-    const figures = await fetchFigures(async (path) => {
-      const response = await connection.send(new Request(`http://purser.invalid${path}`));
-      if (!response.ok) throw new Error(`the server answered ${response.status}`);
-      return await response.json();
-    }, { sessionId, now: clock.now() });
+    const response = await connection.send(new Request(`http://purser.invalid${figuresPath(sessionId)}`));
+    if (!response.ok) throw new Error(`the server answered ${response.status}`);
+    const figures = await response.json();
     const kept = await readKept(path, target);
     await writeKept(folder, path, { ...kept, figures, at: clock.now(), ...(isDone && { done: state }) });
     await sweepKept(folder, clock.now() - KEPT_MS);

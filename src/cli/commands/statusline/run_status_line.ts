@@ -7,8 +7,8 @@ import type { BareContext } from "../../command.ts";
 import type { Options } from "../../parse/options.ts";
 import {
   AGENT,
-  fetchFigures,
   type Figures,
+  figuresPath,
   formatAge,
   formatBudget,
   formatSpending,
@@ -134,18 +134,22 @@ const LEAST_MS = 30;
 async function askServer(
   server: string,
   { apiKey, apiKeyFile }: TargetSettings,
-  { clock, ...of }: { sessionId: string | null; now: number; clock: LineContext["clock"] },
+  { clock, sessionId }: { sessionId: string | null; clock: LineContext["clock"] },
 ): Promise<Figures | undefined> {
   const key = apiKeyFile === undefined ? apiKey : await readKeyFile(apiKeyFile, () => {});
   const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` };
   const late = new AbortController();
   void clock.sleep(Math.max(LEAST_MS, ANSWER_MS - clock.monotonic())).then(() => late.abort());
-  const get = async (path: string) => {
-    const response = await fetch(server + path, { headers, signal: late.signal, redirect: "error" });
-    if (!response.ok) throw new Error(`the server answered ${response.status}`);
-    return await response.json();
-  };
-  return await fetchFigures(get, of).catch(() => undefined);
+  try {
+    const response = await fetch(server + figuresPath(sessionId), {
+      headers,
+      signal: late.signal,
+      redirect: "error",
+    });
+    return response.ok ? await response.json() : undefined;
+  } catch {
+    return undefined; // the last figures are shown
+  }
 }
 
 /**
@@ -169,7 +173,7 @@ export function renderLine(
   { input, now }: { input?: StatusInput | undefined; now: number },
 ): string {
   return renderTemplate(template, {
-    session: figures.session === null ? "" : formatSpending(figures.session),
+    session: figures.session ? formatSpending(figures.session) : "",
     today: formatSpending(figures.today),
     budget: formatBudget(figures.budget),
     plan: formatWindows(input?.limits, now),

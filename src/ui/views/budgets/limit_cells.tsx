@@ -149,6 +149,8 @@ export function ResetsAt({ limit }: { limit: Limit }) {
   const { per, resetsAt } = limit;
   if (resetsAt !== null) return Date.parse(resetsAt) > now ? <Time at={resetsAt} /> : <>now</>;
   return (
-    <span class="muted">{per === "hour" ? "rolling" : per === "lifetime" ? "never" : "each by itself"}</span>
+    <span class="muted">
+      {per === "hour" || per === "30d" ? "rolling" : per === "lifetime" ? "never" : "each by itself"}
+    </span>
   );
 }

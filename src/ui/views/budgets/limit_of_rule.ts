@@ -4,6 +4,7 @@ import type { ThresholdType } from "../../../contract/values.ts";
 import { periodOf, windowOf } from "../../../contract/windows.ts";
 import { toIso } from "../../../kernel/clock.ts";
 import { costsHref, limitHref, runsHref, sessionHref } from "../links.ts";
+import { UTC } from "../../../contract/calendars/zones.ts";
 import { type Limit, shareOf } from "./limit.ts";
 import { spentHrefOf, subjectsText } from "./limit_of_budget.ts";
 import { windowText } from "./periods.ts";
@@ -20,7 +21,8 @@ export const isOfSpending = (rule: AlertRule): rule is SpendingRule => rule.thre
 export function limitOfRule(rule: SpendingRule, now: number): Limit {
   const { value_usd, threshold_usd } = rule;
   const per = periodOf(rule.threshold_type);
-  const { resetsAt } = windowOf(per, now);
+  const calendar = { ...UTC, timeZone: rule.time_zone, monthStartDay: rule.month_start_day };
+  const { resetsAt } = windowOf(per, now, null, calendar);
   const share = shareOf(value_usd ?? 0, threshold_usd);
   return {
     kind: "rule",

@@ -2,7 +2,7 @@ import type { Alert } from "../../../contract/alerts/alerts.ts";
 import { ASK_THRESHOLD, PLAN_THRESHOLD } from "../../../contract/values.ts";
 import { periodOf } from "../../../contract/windows.ts";
 import { Money } from "../../parts/money.tsx";
-import { PERIODS } from "./periods.ts";
+import { windowText } from "./periods.ts";
 
 /** An amount, or of an alert about a plan a percentage. */
 export function Measured({ usd, pct }: { usd: number | null; pct: number | undefined }) {
@@ -11,12 +11,15 @@ export function Measured({ usd, pct }: { usd: number | null; pct: number | undef
 
 /** Returns the window of an alert in words. */
 export const windowIn = (
-  { threshold_type, plan_window: plan }: Pick<Alert, "threshold_type" | "plan_window">,
+  { threshold_type, plan_window: plan, time_zone = "UTC" }: Pick<
+    Alert,
+    "threshold_type" | "plan_window" | "time_zone"
+  >,
 ) =>
   threshold_type === ASK_THRESHOLD
     ? "window of a budget"
     : threshold_type !== PLAN_THRESHOLD
-    ? PERIODS[periodOf(threshold_type)]
+    ? windowText({ per: periodOf(threshold_type), time_zone })
     : plan === undefined
     ? "window of a plan"
     : `${plan.window} window of the ${plan.agent_id} plan`;

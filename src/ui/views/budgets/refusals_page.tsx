@@ -100,7 +100,7 @@ function Reason({ by }: { by: RefusedBy }) {
         </Link>
       )}
       <span class="muted">
-        , {PERIODS[per]}: {REASONS[reason]}
+        , {PERIODS[per].replace(/UTC | \(UTC\)/, "")}: {REASONS[reason]}
         {needed_usd !== undefined && (
           <>
             , by a call of up to <Money usd={needed_usd} />

@@ -9,6 +9,7 @@ const LIMITS = "limits";
 const TABS = [
   { id: LIMITS, title: "Limits", href: budgetsHref() },
   { id: "alerts", title: "Alerts", href: budgetsHref("alerts") },
+  { id: "approvals", title: "Approvals", href: budgetsHref("approvals") },
   { id: "refusals", title: "Refusals", href: budgetsHref("refusals") },
 ];
 

@@ -1,4 +1,11 @@
 import type { CostRow, CostTotal } from "../../../contract/costs.ts";
+import type { SetPrice } from "../../../contract/prices.ts";
+import { AddButton, EditButton, RemoveButton } from "../../forms/resource_buttons.tsx";
+import { PRICE } from "../../forms/resources.ts";
+import { useAccess } from "../../hooks/session.ts";
+import { Command } from "../../parts/command.tsx";
+import { Text } from "../../parts/text.tsx";
+import { Time } from "../../parts/time.tsx";
 import { count, percent, plural } from "../../format/number.ts";
 import { useNow } from "../../hooks/clock.ts";
 import { useData, usePages } from "../../hooks/data.ts";
@@ -14,6 +21,7 @@ import { spanOf } from "../spans/span.ts";
 
 /** The calls without a price, those priced in part, and those whose tokens are an estimate, with the fix. */
 export function Coverage() {
+  const { session } = useAccess();
   const { query } = useRoute();
   const { from, to, title } = spanOf(query, useNow(60_000));
   const total = useData<CostTotal>(costPath("/costs/total", query, { from, to }));
@@ -54,6 +62,7 @@ export function Coverage() {
           )}
         </Loaded>
       </Card>
+      {session.agent_id === null && <SetPrices />}
       {total.value && total.value.unpriced_calls + total.value.partly_priced_calls > 0 && <Fix />}
     </>
   );
@@ -134,37 +143,77 @@ const COLUMNS: Column<CostRow>[] = [
   },
 ];
 
+/** The prices that were set, which apply before all others. */
+function SetPrices() {
+  const path = "/prices/rows?limit=1000";
+  const prices = useData<SetPrice[]>(path);
+  return (
+    <Card
+      title="Prices that were set"
+      aside={
+        <AddButton
+          resource={PRICE}
+          explanation="It applies to calls from now on, before those of the config and of the sources. A price of the same model, tier and day is replaced."
+        />
+      }
+    >
+      <Loaded data={prices} isEmpty={(rows) => rows.length === 0} empty={<Empty title="None was set" />}>
+        {(rows) => (
+          <Table
+            caption="Prices that were set"
+            columns={PRICES}
+            rows={rows}
+            keyOf={({ price_id }) => price_id}
+            source={{ path, name: "prices" }}
+            sortParam="prices"
+          />
+        )}
+      </Loaded>
+    </Card>
+  );
+}
+
+const rate = (id: keyof SetPrice & string, title: string): Column<SetPrice> => ({
+  id,
+  title,
+  isMoney: true,
+  sortBy: (price) => price[id] as number,
+  cell: (price) => <Money usd={price[id] as number} />,
+});
+
+const PRICES: Column<SetPrice>[] = [
+  { id: "name", title: "Price", sortBy: ({ name }) => name, cell: ({ name }) => <Text>{name}</Text> },
+  rate("input_usd_per_million", "Input, per million"),
+  rate("output_usd_per_million", "Output, per million"),
+  { id: "updated_at", title: "Set", cell: ({ updated_at }) => <Time at={updated_at} /> },
+  {
+    id: "actions",
+    title: "",
+    cell: (price) => (
+      <span class="actions">
+        <EditButton resource={PRICE} of={price} />
+        <RemoveButton resource={PRICE} of={price} />
+      </span>
+    ),
+  },
+];
+
 /** The commands that give calls a price afterwards. */
 function Fix() {
   return (
     <Card title="How to give them a price">
       <ol class="fix">
         <li>
-          Get the newest prices, or add the model to <code>prices</code> of the config file.
-          <pre
-            class="command"
-            tabIndex={0}
-            role="region"
-            aria-label="Command"
-          ><code>purser prices update</code></pre>
+          Get the newest prices, or set one above.
+          <Command>purser prices update</Command>
         </li>
         <li>
           See what the calls would cost by now.
-          <pre
-            class="command"
-            tabIndex={0}
-            role="region"
-            aria-label="Command"
-          ><code>purser reprice --unpriced</code></pre>
+          <Command>purser reprice --unpriced</Command>
         </li>
         <li>
           Book it; it can be undone.
-          <pre
-            class="command"
-            tabIndex={0}
-            role="region"
-            aria-label="Command"
-          ><code>purser reprice --unpriced --apply</code></pre>
+          <Command>purser reprice --unpriced --apply</Command>
         </li>
       </ol>
     </Card>

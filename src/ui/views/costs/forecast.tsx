@@ -1,6 +1,6 @@
 import type { CostRow, CostTotal } from "../../../contract/costs.ts";
 import type { CostForecast } from "../../../contract/costs/cost_forecast.ts";
-import { startOf } from "../../../contract/windows.ts";
+import { startInUtc } from "../../../contract/windows.ts";
 import { DAY_MS } from "../../../kernel/clock.ts";
 import { BarChart } from "../../charts/bar_chart.tsx";
 import { Meter } from "../../charts/meter.tsx";
@@ -27,7 +27,7 @@ export function Forecast() {
   const { query } = useRoute();
   const now = useNow(60_000);
   const forecast = useData<CostForecast>(costPath("/costs/forecast", query, {}), { refreshMs: 60_000 });
-  const from = dayOf(startOf("month", now));
+  const from = dayOf(startInUtc("month", now));
   const total = useData<CostTotal>(costPath("/costs/total", query, { from }));
   const days = useData<CostRow[]>(costPath("/costs", query, { group_by: "day", from }));
   return (
@@ -48,8 +48,8 @@ export function Forecast() {
           {(rows) => (
             <Days
               rows={rows}
-              month={startOf("month", now)}
-              end={startOf("month", now, 1)}
+              month={startInUtc("month", now)}
+              end={startInUtc("month", now, 1)}
               forecast={forecast.value}
             />
           )}

@@ -1,4 +1,5 @@
 import { type Dimension, dimension, DIMENSIONS, SPLIT } from "../../../contract/costs/dimensions.ts";
+import { IN_UTC } from "../spans/utc_days.ts";
 import { apiPath, hrefWith, type QueryChange } from "../../hooks/route.ts";
 
 /** The filters of the reports in the URL, besides the span: those of dimensions, and tags. */
@@ -42,7 +43,12 @@ export function costPath(
   query: URLSearchParams,
   more: Readonly<Record<string, string | number | undefined>>,
 ): string {
-  return apiPath(path, { ...Object.fromEntries(FILTERS.map((name) => [name, query.getAll(name)])), ...more });
+  const zone = Object.keys(more).length === 0 ? {} : IN_UTC;
+  return apiPath(path, {
+    ...Object.fromEntries(FILTERS.map((name) => [name, query.getAll(name)])),
+    ...more,
+    ...zone,
+  });
 }
 
 const KEPT: readonly string[] = ["span", "from", "to", ...FILTERS];

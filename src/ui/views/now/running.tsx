@@ -1,3 +1,4 @@
+import { IN_UTC } from "../spans/utc_days.ts";
 import { NEAR_LIMIT } from "../../../contract/limits.ts";
 import { Meter } from "../../charts/meter.tsx";
 import { Sparkline } from "../../charts/sparkline.tsx";
@@ -150,7 +151,10 @@ export function BurnCard({ state }: { state: LiveState }) {
             columns={burnColumns(state.day)}
             rows={agents.slice(0, SHOWN_AGENTS)}
             keyOf={({ agent_id }) => agent_id}
-            source={{ path: apiPath("/costs", { group_by: "agent", from: state.day }), name: "agents_today" }}
+            source={{
+              path: apiPath("/costs", { group_by: "agent", from: state.day, ...IN_UTC }),
+              name: "agents_today",
+            }}
             sortParam="pace"
             defaultSort="-usd_per_minute"
             foot={agents.length > SHOWN_AGENTS ? `The first ${SHOWN_AGENTS} of ${agents.length}` : undefined}

@@ -1,4 +1,4 @@
-import { NAMED_SPANS, startOf } from "../../../contract/windows.ts";
+import { NAMED_SPANS, startInUtc } from "../../../contract/windows.ts";
 import { DAY_MS, HOUR_MS } from "../../../kernel/clock.ts";
 import { escapeText } from "../../../kernel/text.ts";
 import { dayOf, describeSpan, isStartOfDay, timeOf } from "./utc_days.ts";
@@ -50,7 +50,7 @@ export function spanOf(query: URLSearchParams, now: number, fallback: SpanName =
     from: dayOf(start),
     to: end === undefined ? undefined : dayOf(end),
     compare_from: dayOf(previous),
-    compare_to: endOfPrevious(start, end ?? startOf("day", now, 1), previous, now),
+    compare_to: endOfPrevious(start, end ?? startInUtc("day", now, 1), previous, now),
     isHourly: name === "today" || name === "yesterday",
   };
 }
@@ -62,18 +62,18 @@ function boundsOf(
 ): [start: number, end: number | undefined, previous: number] {
   if (name === "7d" || name === "30d") {
     const days = name === "7d" ? 7 : 30;
-    const start = startOf("day", now, 1 - days);
-    return [start, undefined, startOf("day", start, -days)];
+    const start = startInUtc("day", now, 1 - days);
+    return [start, undefined, startInUtc("day", start, -days)];
   }
   const [span, later] = NAMED_SPANS[name];
-  const end = later === 0 ? undefined : startOf(span, now, later + 1);
-  return [startOf(span, now, later), end, startOf(span, now, later - 1)];
+  const end = later === 0 ? undefined : startInUtc(span, now, later + 1);
+  return [startInUtc(span, now, later), end, startInUtc(span, now, later - 1)];
 }
 
 /** Returns the end of the span before: that of the span itself so far, since it may not have ended. */
 function endOfPrevious(start: number, end: number, previous: number, now: number): string {
   const isOver = end <= now;
-  const until = isOver ? end : Math.max(start, startOf("hour", now));
+  const until = isOver ? end : Math.max(start, startInUtc("hour", now));
   // A month that is over is compared with all of the month before, however long that was.
   return timeOf(isOver ? start : Math.min(previous + until - start, start));
 }
@@ -81,7 +81,7 @@ function endOfPrevious(start: number, end: number, previous: number, now: number
 /** Returns the span of two times in the URL, of which one may be missing. */
 function spanBetween(from: string | undefined, to: string | undefined, now: number): Span {
   const start = from === undefined ? NaN : Date.parse(from);
-  const end = to === undefined ? startOf("day", now, 1) : Date.parse(to);
+  const end = to === undefined ? startInUtc("day", now, 1) : Date.parse(to);
   const length = end - start;
   const isDay = length === DAY_MS && isStartOfDay(start);
   const title = isDay && to !== undefined ? `on ${dayOf(start)} (UTC)` : escapeText(describeSpan(from, to));
@@ -107,7 +107,7 @@ export function timesOf(
   { first, end }: { first: number; end: number },
 ): number[] {
   const step = isHourly ? HOUR_MS : DAY_MS;
-  const start = startOf(isHourly ? "hour" : "day", from === undefined ? first : Date.parse(from));
+  const start = startInUtc(isHourly ? "hour" : "day", from === undefined ? first : Date.parse(from));
   const stop = to === undefined ? end : Date.parse(to);
   const times: number[] = [];
   for (let time = start; time < stop && times.length < MAX_TIMES; time += step) times.push(time);

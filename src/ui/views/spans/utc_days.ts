@@ -1,6 +1,9 @@
-import { startOf } from "../../../contract/windows.ts";
+import { startInUtc } from "../../../contract/windows.ts";
 import { DAY_MS, toIso } from "../../../kernel/clock.ts";
 import { utc } from "../../format/time.ts";
+
+/** The parameter of reports whose days are those of UTC, as in the URL, whatever the time zone of the server is. */
+export const IN_UTC = { time_zone: "UTC" };
 
 /** Formats the UTC day of a time: `2026-11-23`. */
 export function dayOf(time: number): string {
@@ -36,7 +39,7 @@ export function describeSpan(from: string | undefined, to: string | undefined): 
 
 /** Returns whether a time is the start of a UTC day. */
 export function isStartOfDay(time: number): boolean {
-  return startOf("day", time) === time;
+  return startInUtc("day", time) === time;
 }
 
 const isDay = (text: string) => isStartOfDay(Date.parse(text));
