@@ -57,7 +57,7 @@ export const COST_ROWS: readonly Row[] = [
   {
     line: "cost --since last-year",
     code: 2,
-    err: /last-year is not a time; write 24h, .*yesterday, week, month/,
+    err: /last-year is not a time; write 24h, .*yesterday, monday, week, month/,
   },
   { line: "cost --session frist", code: 3, err: /^error: Cannot find session frist\n$/ },
   { line: "cost --agent hepler", code: 3, err: /Cannot find agent hepler: .*; did you mean helper\?/ },

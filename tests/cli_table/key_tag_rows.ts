@@ -3,7 +3,7 @@ import type { Row } from "./row.ts";
 /** The rows that change the key `ci`. */
 export const KEY_TAG_ROWS: readonly Row[] = [
   { line: "whoami anna", code: 2, err: /^error: Cannot use whoami with "anna"/, isOffline: true },
-  { line: "keys set ci --api-key $KEY", code: 2, err: /give --tag, --untag, --stop-before/ },
+  { line: "keys set ci --api-key $KEY", code: 2, err: /give --tag, --untag, --expires, --stop-before/ },
   {
     line: "keys set ci --tag user=anna --tag team=search --api-key $KEY",
     out: /^Key key_\w+ ci: run, agent helper only, team=search, user=anna, until /,

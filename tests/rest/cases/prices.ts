@@ -29,6 +29,20 @@ export const priceCases: RestCase[] = [
     },
   },
   {
+    name: "it keeps prices that are set, and shows the rates of a model by them",
+    async run(api) {
+      const row = { provider: "own", model: "set", input_usd_per_million: 3, output_usd_per_million: 4 };
+      const { price_id, ...set } = await api.expect(201, "PUT", "/prices/rows", row);
+      assert.deepEqual([set.name, set.input_usd_per_million], ["own:set", 3]);
+      await api.expect(200, "PUT", "/prices/rows", { ...row, input_usd_per_million: 5 });
+      const listed = await api.expect(200, "GET", "/prices/rows");
+      assert.deepEqual(listed.map(({ name }: Record<string, string>) => name), ["own:set"]);
+      await api.expect(204, "DELETE", `/prices/rows/${price_id}`);
+      await api.refused(404, "not_found", "DELETE", `/prices/rows/${price_id}`);
+      await api.refused(400, "invalid", "PUT", "/prices/rows", { ...row, output_usd_per_million: -1 });
+    },
+  },
+  {
     name: "it suggests the nearest models for an unknown one",
     async run(api) {
       const problem = await api.refused(404, "not_found", "GET", "/prices?model=openai:gpt-4o-mino");
