@@ -289,6 +289,7 @@ export class BudgetHistory extends BudgetWorld {
     const expected = this.model.decideElsewhere(scopes, request, clock.at);
     const outcome = await ctx.gate.admitElsewhere({
       ...scopes,
+      subjects: {},
       estimateNanoUsd: estimate,
       worstNanoUsd: worst,
       ttlMs: 900_000,
