@@ -76,7 +76,8 @@ async function openProcess(options: CoreOptions): Promise<Core> {
   const core: Core = {
     ...parts,
     whole: () =>
-      opening ??= import("./work.ts").then(({ startWork }) => {
+      // The schemas need the extension of zod to be loaded, which a bundle leaves to its first use.
+      opening ??= import("@hono/zod-openapi").then(() => import("./work.ts")).then(({ startWork }) => {
         work = startWork(parts, options);
         const { close: _, ...workParts } = work;
         return { ...core, ...workParts };
