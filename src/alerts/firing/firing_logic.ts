@@ -25,7 +25,7 @@ import {
   REST_COUNTER,
   type SubjectWindow,
 } from "./subject_rules.ts";
-import { firedInZones, zonedEnd } from "./zoned_rules.ts";
+import { firedInZones, HAS_CALENDARS, zonedEnd } from "./zoned_rules.ts";
 
 /*
  * The definition of an alert's firing, as triggers: they run in the commit that books the calls, over a remote database
@@ -58,7 +58,7 @@ export const DECIDED_COLUMNS = [
 /** SQL for whether an entry is decided: a call, or what a witness adds to the cost of one. */
 const IS_DECIDED = "(NEW.adjusts IS NULL OR (NEW.stands = NEW.adjusts AND NEW.cost_nano_usd > 0))";
 
-/** A call to decide, as of a time: views without rows, whose INSERT triggers decide by all rules, and by those of subjects. */
+/** A call to decide, as of a time: views without rows, whose INSERT triggers decide by all rules, and by those of subjects and zones. */
 const DECISIONS: readonly Logic[] = ["decisions", "subject_decisions"].map((name) => ({
   name,
   sql: `CREATE VIEW ${name} AS SELECT ${DECIDED_COLUMNS.join(", ")},
@@ -201,9 +201,7 @@ ${countersOf("NEW")}
     agent_id, session_id, run_id, "window", window_start, triggered_at, channels, call_position, key_id)
   ${WINDOWS.map(fired).join("\n  UNION ALL ")};
   INSERT INTO subject_decisions (${DECISION})
-  SELECT ${
-    DECISION.map((column) => `NEW.${column}`).join(", ")
-  } WHERE ${HAS_SUBJECT_RULES} OR EXISTS (SELECT 1 FROM calendars);`,
+  SELECT ${DECISION.map((column) => `NEW.${column}`).join(", ")} WHERE ${HAS_SUBJECT_RULES} OR ${HAS_CALENDARS};`,
 });
 
 /** A part of its own, since the work of so many statements costs each call, also where they find no row. */
@@ -218,9 +216,7 @@ const DECIDE_SUBJECTS = rowTrigger({
   }
   INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
     agent_id, session_id, run_id, "window", window_start, triggered_at, channels, call_position, key_id, scope, calendar)
-  ${
-    [...firedOfSubjects(OF_SUBJECTS, IS_DECIDED), ...firedInZones(SCOPES, IS_DECIDED)].join("\n  UNION ALL ")
-  };`,
+  ${[...firedOfSubjects(OF_SUBJECTS, IS_DECIDED), ...firedInZones(SCOPES, IS_DECIDED)].join("\n  UNION ALL ")};`,
 });
 
 const CLAIM = rowTrigger({

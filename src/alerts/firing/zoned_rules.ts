@@ -35,6 +35,9 @@ function spentIn(
   );
 }
 
+/** SQL for whether windows of a calendar are in use. */
+export const HAS_CALENDARS = "EXISTS (SELECT 1 FROM calendars)";
+
 /** The rules over all calls or those of an agent, whose scopes the trigger knows. */
 const plain = (scopes: readonly string[]) => ({
   index: indexedBy("alert_rules_armed"),
@@ -59,7 +62,7 @@ export const firedInZones = (scopes: readonly string[], isDecided: string): stri
       const windows = `SELECT DISTINCT s.scope, s.shape, r.calendar, ${
         startIn("r.calendar", "NEW.at")
       } AS starts, ${windowEnd("r.calendar", "''", "NEW.at")} AS ends
-    FROM (SELECT s.scope, s.shape FROM ${kind.scopes} AND ${isDecided} AND EXISTS (SELECT 1 FROM calendars) ${ALL}) s
+    FROM (SELECT s.scope, s.shape FROM ${kind.scopes} AND ${isDecided} AND ${HAS_CALENDARS} ${ALL}) s
     ${ORDERED_JOIN} alert_rules r ${kind.index} ON ${matches} AND NEW.at >= ${
         startIn("r.calendar", "NEW.now")
       } ${ALL}`;
@@ -81,7 +84,7 @@ export const zonedEnd = (calendar: string, start: string): string =>
  * `now` is SQL for the time.
  */
 export const reachedInZones = (source: string, matches: string, now: string, more: string): string =>
-  `EXISTS (SELECT 1 FROM calendars) AND EXISTS (SELECT 1 FROM ${source} s ${ORDERED_JOIN} alert_rules r
+  `${HAS_CALENDARS} AND EXISTS (SELECT 1 FROM ${source} s ${ORDERED_JOIN} alert_rules r
     ON r.enabled = 1 AND r.calendar IS NOT NULL AND ${matches} AND r.threshold_nano_usd <= ${
     atMost64Bits(
       `${
