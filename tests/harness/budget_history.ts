@@ -292,6 +292,7 @@ export class BudgetHistory extends BudgetWorld {
       estimateNanoUsd: estimate,
       worstNanoUsd: worst,
       ttlMs: 900_000,
+      subjects: {},
     });
     assert.equal(
       outcome.go,

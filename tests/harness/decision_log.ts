@@ -280,6 +280,7 @@ function readRule(text: string): RuleState["rule"] {
     enabled: row.enabled === "1",
     each: null,
     shape: null,
+    calendar: null,
   };
 }
 

@@ -205,6 +205,36 @@ testDashboard("the sessions in the dashboard", {
       await expectAccessible(opened.page, path);
     }
   },
+
+  async "a session has its sub-agents as a tree, and a sub-agent's session leads to its root"(dashboard) {
+    const { purser } = dashboard;
+    const run = async (session_id: string, parent_run_id?: string) =>
+      (await purser.api("POST", "/agents/helper/runs", { input: "Hi", session_id, parent_run_id })).body;
+    const root = await run("root");
+    await run("below", root.run_id);
+    await purser.api("POST", "/costs/events", [{
+      ...{ call_id: "told", at: new Date().toISOString(), agent_id: "helper", session_id: "root" },
+      ...{ provider: "acme", model: "m", input_tokens: 1, output_tokens: 1, cost_usd: 0.25 },
+      tags: { subagent: HOSTILE.slice(1, 25), subagent_type: "explore" },
+    }]);
+    await using opened = await open(dashboard, "/below");
+    const { page } = opened;
+    await page.getByRole("region", { name: "Sub-agents" }).getByRole("link", { name: "root" }).click();
+    await page.getByRole("heading", { name: "Session root" }).waitFor();
+    const tree = page.getByRole("table", { name: "Sub-agents" });
+    await tree.getByText("explore <img src=x").waitFor();
+    assert.deepEqual(
+      (await tree.locator("tbody tr").allTextContents()).map((row) => /^\u2003*/.exec(row)![0].length),
+      [
+        ...[0, 1, 1],
+      ],
+    );
+    const all = await tree.locator("tbody tr").first().locator("data").last().getAttribute("value");
+    const { body } = await purser.api("GET", "/sessions/root/tree");
+    assert.equal(all, String(body.agents[0].with_subagents.cost_usd));
+    await tree.getByRole("link", { name: "below" }).waitFor();
+    await expectAccessible(page);
+  },
 });
 
 testDashboard("more sessions than are searched at once", {}, {

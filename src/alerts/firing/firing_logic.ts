@@ -201,7 +201,9 @@ ${countersOf("NEW")}
     agent_id, session_id, run_id, "window", window_start, triggered_at, channels, call_position, key_id)
   ${WINDOWS.map(fired).join("\n  UNION ALL ")};
   INSERT INTO subject_decisions (${DECISION})
-  SELECT ${DECISION.map((column) => `NEW.${column}`).join(", ")} WHERE ${HAS_SUBJECT_RULES} OR ${HAS_CALENDARS};`,
+  SELECT ${
+    DECISION.map((column) => `NEW.${column}`).join(", ")
+  } WHERE ${HAS_SUBJECT_RULES} OR ${HAS_CALENDARS};`,
 });
 
 /** A part of its own, since the work of so many statements costs each call, also where they find no row. */
@@ -216,7 +218,9 @@ const DECIDE_SUBJECTS = rowTrigger({
   }
   INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
     agent_id, session_id, run_id, "window", window_start, triggered_at, channels, call_position, key_id, scope, calendar)
-  ${[...firedOfSubjects(OF_SUBJECTS, IS_DECIDED), ...firedInZones(SCOPES, IS_DECIDED)].join("\n  UNION ALL ")};`,
+  ${
+    [...firedOfSubjects(OF_SUBJECTS, IS_DECIDED), ...firedInZones(SCOPES, IS_DECIDED)].join("\n  UNION ALL ")
+  };`,
 });
 
 const CLAIM = rowTrigger({

@@ -67,5 +67,8 @@ Deno.test("describeRule() is a sentence for every kind of rule", () => {
     }),
     "warning at $10 in a run of all agents, once per run; it is disabled",
   );
-  assert.equal(describeWatch({ threshold_type: "per_session_usd", agent_id: "a" }), "session of a");
+  assert.equal(
+    describeWatch({ threshold_type: "per_session_usd", agent_id: "a", each: null }),
+    "session of a",
+  );
 });
