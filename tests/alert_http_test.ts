@@ -19,6 +19,7 @@ Deno.test("a rule is added, read, listed, changed and removed", async () => {
   assert.equal(created.headers.get("location"), `${RULES}/${rule_id}`);
   assert.deepEqual(created.body, {
     ...NO_SUBJECTS,
+    ...{ time_zone: "UTC", month_start_day: 1 },
     rule_id,
     ...RULE,
     cooldown_seconds: 3600,
@@ -141,7 +142,7 @@ Deno.test("a rule needs a name, a threshold, its type and a severity; a change n
     await assertProblem(purser, "POST", RULES, rest, { status: 400, code: "invalid", path: field });
   }
   const { body: { rule_id } } = await purser.api("POST", RULES, RULE);
-  const detail = /must have at least one of name, threshold_type, .*, each, enabled/;
+  const detail = /must have at least one of name, threshold_type, .*, each, .*enabled/;
   const expected = { status: 400, code: "invalid", detail };
   await assertProblem(purser, "PATCH", `${RULES}/${rule_id}`, {}, expected);
 });

@@ -251,6 +251,7 @@ for (const { name, ignore, create } of dialectKinds()) {
         cooldown_seconds: 1,
         repeat: "once_per_window",
         ...NO_SUBJECTS,
+        ...{ time_zone: "UTC", month_start_day: 1 },
         agent_id: "researcher",
         enabled: false,
         last_fired_at: null,
