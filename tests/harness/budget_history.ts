@@ -293,7 +293,6 @@ export class BudgetHistory extends BudgetWorld {
       estimateNanoUsd: estimate,
       worstNanoUsd: worst,
       ttlMs: 900_000,
-      subjects: {},
     });
     assert.equal(
       outcome.go,

@@ -4,7 +4,6 @@ import { formatUsd, type NanoUsd, parseTotalUsd } from "../../../kernel/money.ts
 import type { CommandContext } from "../../command.ts";
 import { formatAmounts } from "../../render/format_cost.ts";
 import { describeWindow, formatBudgetSpent, formatReset } from "../../render/describe_budget.ts";
-import { formatTime } from "../../render/format_values.ts";
 import { quoteForShell } from "../../../kernel/quote_for_shell.ts";
 import { ledgerOptions } from "../ledger_options.ts";
 
