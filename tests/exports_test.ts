@@ -18,7 +18,7 @@ Deno.test("no mod.ts exports what nobody outside of its folder uses", () => {
 });
 
 Deno.test("budgets, pricing and snapshots export little, and no SQL", async () => {
-  const most = { budgets: 30, pricing: 29, snapshots: 15 };
+  const most = { budgets: 30, pricing: 28, snapshots: 15 };
   for (const [folder, limit] of Object.entries(most)) {
     const path = `src/${folder}/mod.ts`;
     const { names } = folders.find((each) => each.path === path)!;

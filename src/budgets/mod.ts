@@ -21,7 +21,6 @@ export {
 } from "./budgets.ts";
 export { readLargest } from "./budget_states.ts";
 export { checkBudgets } from "./budget_checks.ts";
-export { summarizeSpending } from "./summarize_spending.ts";
 export { BUDGETS, countersFor, dropCounters, subjectsOfScope, toAuthoredRow } from "./budget_fields.ts";
 export { findUnknown, withKeyId } from "./known_scopes.ts";
 export { listRaises, raiseBudget } from "./raises.ts";

@@ -85,7 +85,8 @@ const OF_FALLBACKS = /^models$|fallbacks$/;
 
 /** Returns the names of models in a value: texts, objects with a `model`, and lists and maps of them. */
 function namesIn(value: unknown, depth = 0): string[] {
-  if (typeof value === "string") return [value];
+  // With "default", Anthropic chooses the models by itself.
+  if (typeof value === "string") return value === "default" ? [] : [value];
   if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return [];
   if (isFields(value) && typeof value.model === "string") return [value.model];
   return Object.values(value).flatMap((inner) => namesIn(inner, depth + 1));

@@ -3,7 +3,6 @@ import { priceName, type PriceOverride } from "../contract/price_override.ts";
 import type { SetPrice } from "../contract/prices.ts";
 import { type Clock, toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
-import { providerIdOf } from "../pricing/mod.ts";
 import {
   type Author,
   defineAuthored,
@@ -103,6 +102,7 @@ export async function setPrice(
 
 /** Refuses a price that another spelling of its provider has: either could apply. */
 async function refuseTwin({ query }: Pick<PriceContext, "query">, row: Row): Promise<void> {
+  const { providerIdOf } = await import("../pricing/show/mod.ts");
   const all = await query.select().from(tables.priceRows);
   if (all.length >= MOST) {
     throw new PurserError(

@@ -3,7 +3,6 @@
  * for `purser prices`.
  */
 export { createLazyPriceBook, type LazyPriceBook, type OverridesFile } from "./lazy_prices.ts";
-export { providerIdOf } from "./catalog/names/provider_names.ts";
 export type { Price, PriceBook, PriceQuery, Served } from "./price_book.ts";
 export { type Rates, tierFor } from "./rates.ts";
 export {

@@ -89,9 +89,9 @@ testDashboard("the home page", { fake }, {
     ]);
     assert.equal(await statOf(page, "Spent in the last 7 days"), "$5.00 | 5 calls, 1 without a price");
     assert.deepEqual(dataRequests(opened), [
-      "GET /costs/total?from=2026-10-26",
-      "GET /costs?group_by=agent&from=2026-10-26",
-      "GET /costs?group_by=day&split_by=agent&from=2026-10-26&limit=1000",
+      "GET /costs/total?from=2026-10-26&time_zone=UTC",
+      "GET /costs?group_by=agent&from=2026-10-26&time_zone=UTC",
+      "GET /costs?group_by=day&split_by=agent&from=2026-10-26&time_zone=UTC&limit=1000",
       "GET /plans",
     ]);
     await page.getByText("Data as a table").click();

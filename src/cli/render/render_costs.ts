@@ -117,7 +117,7 @@ const BAR = { min: 8, max: 24 };
 
 /** Renders costs by group, each with a bar relative to the largest group, and its share of the total. */
 export function renderCosts(rows: readonly CostRow[], groups: CostGroups, layout: CostLayout): string {
-  const { groupBy, splitBy, total = sumRows(rows).costNanoUsd } = groups;
+  const { groupBy, total = sumRows(rows).costNanoUsd } = groups;
   const amounts = new Map(zip(rows, formatAmounts(rows.map(costOf))));
   const largest = rows.reduce((max, row) => (costOf(row) > max ? costOf(row) : max), 0n);
   const hasIds = groupBy === "session" || groupBy === "run";

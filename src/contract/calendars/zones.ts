@@ -114,11 +114,20 @@ export function localDayAt(timeZone: string, at: number): number {
   return timeZone !== "UTC" && startOfLocalDay(timeZone, label + DAY_MS) <= at ? label + DAY_MS : label;
 }
 
-/** Returns a time with its minutes: `2026-11-28T00:00Z`, or `2026-11-28T00:00+01:00 (Europe/Berlin)` in another zone than UTC. */
+/**
+ * Returns a time with its minutes: `2026-11-28T00:00Z`, or `2026-11-28T00:00+01:00 (Europe/Berlin)` in another zone than UTC that this
+ * runtime knows.
+ */
 export function timeIn(timeZone: string, at: number): string {
   const minutesOf = (time: number) => new Date(time).toISOString().slice(0, 16);
-  if (timeZone === "UTC") return `${minutesOf(at)}Z`;
-  const local = localTime(timeZone, at);
+  const inUtc = `${minutesOf(at)}Z`;
+  if (timeZone === "UTC") return inUtc;
+  let local: number;
+  try {
+    local = localTime(timeZone, at);
+  } catch {
+    return inUtc; // a server may have newer data of zones
+  }
   const offset = Math.abs(local - at);
   return `${minutesOf(local)}${local < at ? "-" : "+"}${
     new Date(offset).toISOString().slice(11, 16)

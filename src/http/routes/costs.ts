@@ -11,7 +11,6 @@ import {
   MAX_TAGGED_CALLS,
   readCostTotal,
 } from "../../ledger/mod.ts";
-import { summarizeSpending } from "../../budgets/mod.ts";
 import { explainCall } from "../../ledger/explain/mod.ts";
 import { cellOf, toLines } from "../../kernel/csv.ts";
 import { acceptsCsv, CSV } from "../middleware/csv.ts";
@@ -165,6 +164,7 @@ export function createRoutes(core: Core) {
     )
     .openapi(summary, async (c) => {
       const { session_id: sessionId, agent_id: agentId } = c.req.valid("query");
+      const { summarizeSpending } = await import("../../budgets/summary/mod.ts");
       return c.json(await summarizeSpending(core, viewerOfRequest(c), { sessionId, agentId }), 200);
     })
     .openapi(tagKeys, async (c) => {

@@ -14,6 +14,8 @@ import type { PriceData } from "../catalog/price_data.ts";
 import { listEntries } from "../updates/entries.ts";
 import type { PriceDifference } from "../catalog/compare_sources.ts";
 
+export { providerIdOf };
+
 /** A model to look up: with its provider, as `provider:model`, or bare where the provider is unambiguous. */
 interface PriceLookup {
   model: string;

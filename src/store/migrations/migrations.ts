@@ -1,15 +1,17 @@
 import { statements as ledger } from "./m0022_ledger.ts";
 import { statements as limits } from "./m0022_limits.ts";
-import { statements as sightings } from "./m0023_sightings.ts";
-import { statements as planWindows } from "./m0024_plan_windows.ts";
-import { statements as keyTags } from "./m0025_key_tags.ts";
-import { statements as audit } from "./m0026_audit.ts";
-import { statements as priceRows } from "./m0032_price_rows.ts";
-import { statements as subjects } from "./m0027_subjects.ts";
-import { statements as trees } from "./m0028_trees.ts";
-import { statements as calendars } from "./m0029_calendars.ts";
-import { statements as tickets } from "./m0030_tickets.ts";
-import { statements as ruleSubjects } from "./m0031_rule_subjects.ts";
+import {
+  audit,
+  calendars,
+  keyTags,
+  planWindows,
+  priceRows,
+  ruleSubjects,
+  sightings,
+  subjects,
+  tickets,
+  trees,
+} from "./since_0_1_0.ts";
 
 /** One step of the schema. A released step is never edited: every database records its checksum. */
 export interface Migration {

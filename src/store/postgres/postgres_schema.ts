@@ -1,10 +1,12 @@
+import {
+  audit as auditLog,
+  ruleSubjects as rulesOfSubjects,
+  sightings,
+  tickets as askedTickets,
+  trees,
+} from "../migrations/since_0_1_0.ts";
 import { statements as ledger } from "../migrations/m0022_ledger.ts";
 import { statements as limits } from "../migrations/m0022_limits.ts";
-import { statements as sightings } from "../migrations/m0023_sightings.ts";
-import { statements as auditLog } from "../migrations/m0026_audit.ts";
-import { statements as trees } from "../migrations/m0028_trees.ts";
-import { statements as askedTickets } from "../migrations/m0030_tickets.ts";
-import { statements as rulesOfSubjects } from "../migrations/m0031_rule_subjects.ts";
 import type { Logic } from "../schema/migrate.ts";
 import { FUNCTIONS } from "./functions.ts";
 import type { Migration } from "../migrations/migrations.ts";
@@ -139,7 +141,7 @@ const tables: readonly string[] = [
   PRIMARY KEY (owner, operation, idempotency_key))`,
 ];
 
-/** The tables of m0023_sightings.ts. */
+/** The tables of step 23. */
 const sightingTables: readonly string[] = [
   `ALTER TABLE calls ADD COLUMN stands ${text}`,
   `ALTER TABLE calls ADD COLUMN plan_nano_usd ${int}`,
@@ -168,7 +170,7 @@ const otlpFaults = `CREATE TABLE otlp_faults (
   key_id ${TEXT}, agent_id ${TEXT}, machine ${TEXT}, scope ${TEXT}, kind ${TEXT}, records ${INT}, reason ${TEXT},
   seen_at ${INT}, PRIMARY KEY (key_id, agent_id, machine, scope, kind))`;
 
-/** The tables of m0024_plan_windows.ts. */
+/** The tables of step 24. */
 const planWindows: readonly string[] = [
   `CREATE TABLE plan_windows (
   key_id ${TEXT}, agent ${TEXT}, owner ${TEXT}, kind ${TEXT}, source ${TEXT}, measured_at ${INT},
@@ -176,20 +178,20 @@ const planWindows: readonly string[] = [
   `ALTER TABLE api_keys ADD COLUMN stop_before_credits ${INT} DEFAULT 0`,
 ];
 
-/** The table of m0026_audit.ts. */
+/** The table of step 26. */
 const audit: readonly string[] = [
   `CREATE TABLE audit_entries (
   position ${NUMBER} PRIMARY KEY, at ${INT}, actor ${TEXT}, key_id ${text}, actor_name ${text}, address ${text},
   label ${text}, action ${TEXT}, kind ${TEXT}, subject_id ${TEXT}, subject_name ${text}, before ${text}, after ${text})`,
 ];
 
-/** The tables of m0027_subjects.ts. */
+/** The tables of step 32. */
 const priceRows: readonly string[] = [
   `CREATE TABLE price_rows (price_id ${text} PRIMARY KEY, name ${text} NOT NULL, provider ${text} NOT NULL, model ${text} NOT NULL,
   service_tier ${text}, from_day ${text}, rates ${text} NOT NULL, created_at ${int} NOT NULL, updated_at ${int} NOT NULL)`,
 ];
 
-/** The tables of m0027_subjects.ts. */
+/** The tables of step 27. */
 const subjects: readonly string[] = [
   `CREATE TABLE spend_shapes (
   shape ${text} PRIMARY KEY, has_agent ${INT}, has_session ${INT}, has_key ${INT}, has_model ${INT},
@@ -199,13 +201,13 @@ const subjects: readonly string[] = [
   `ALTER TABLE budget_raises ADD COLUMN scope ${text}`,
 ];
 
-/** The columns of m0028_trees.ts. */
+/** The columns of step 28. */
 const treeColumns: readonly string[] = [
   `ALTER TABLE calls ADD COLUMN root_session_id ${text}`,
   `ALTER TABLE spend_shapes ADD COLUMN has_tree ${INT} DEFAULT 0`,
 ];
 
-/** The tables of m0029_calendars.ts. */
+/** The tables of step 29. */
 const calendars: readonly string[] = [
   `CREATE TABLE calendars (
   calendar ${text} PRIMARY KEY, is_counted ${INT}, until ${INT}, is_filled ${INT} DEFAULT 0)`,
@@ -215,7 +217,7 @@ const calendars: readonly string[] = [
   `ALTER TABLE alerts ADD COLUMN calendar ${text}`,
 ];
 
-/** The tables of m0030_tickets.ts. */
+/** The tables of step 30. */
 const tickets: readonly string[] = [
   `CREATE TABLE budget_tickets (
   ticket_id ${text} PRIMARY KEY, budget_id ${TEXT}, scope ${TEXT}, state ${TEXT}, asked_nano_usd ${INT},
@@ -226,7 +228,7 @@ const tickets: readonly string[] = [
   ticket_id ${TEXT}, key_id ${TEXT}, run_id ${TEXT}, PRIMARY KEY (ticket_id, key_id, run_id))`,
 ];
 
-/** The tables of m0031_rule_subjects.ts. */
+/** The tables of step 31. */
 const ruleSubjects: readonly string[] = [
   `ALTER TABLE alert_rules ADD COLUMN each ${text}`,
   `ALTER TABLE alert_rules ADD COLUMN shape ${text}`,

@@ -168,7 +168,7 @@ export const calls = sqliteTable("calls", {
   tags: text("tags", { mode: "json" }).$type<Record<string, string>>(),
   /** The cost that the provider has stated, if another one is booked. */
   statedNanoUsd: nanoUsd("stated_nano_usd"),
-  /** Of an entry by a witness: the call that stands after it; see m0023_sightings.ts. */
+  /** Of an entry by a witness: the call that stands after it; see since_0_1_0.ts. */
   stands: text("stands"),
   /** The API's price of a call that a plan pays for. */
   planNanoUsd: nanoUsd("plan_nano_usd"),

@@ -2,16 +2,6 @@ import assert from "node:assert/strict";
 import type { TreeAgent } from "../../../src/contract/costs/session_trees.ts";
 import type { RestApi, RestCase } from "../rest_case.ts";
 
-/** An agent of a tree, as far as it is compared. */
-interface TreeAgent {
-  depth: number;
-  session_id: string;
-  subagent: string | null;
-  type: string | null;
-  model_calls: number;
-  with_subagents: { model_calls: number };
-}
-
 /** Follows `Link` to its end. */
 async function readPages<Row>(api: RestApi, path: string): Promise<{ rows: Row[]; pages: number }> {
   const rows: Row[] = [];

@@ -1,10 +1,10 @@
-import type { SpendingSummary } from "../contract/costs/spending_summary.ts";
-import { startOf } from "../contract/windows.ts";
-import type { Clock } from "../kernel/clock.ts";
-import { nameAfter, readCostTotal, type Viewer } from "../ledger/mod.ts";
-import type { Query, Store } from "../store/mod.ts";
-import { checkBudgets } from "./budget_checks.ts";
-import { findSessionCall } from "./summary/read_summary.ts";
+import type { SpendingSummary } from "../../contract/costs/spending_summary.ts";
+import { startOf } from "../../contract/windows.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { nameAfter, readCostTotal, type Viewer } from "../../ledger/mod.ts";
+import type { Query, Store } from "../../store/mod.ts";
+import { checkBudgets } from "../budget_checks.ts";
+import { findSessionCall } from "./read_summary.ts";
 
 /**
  * Reads the spending of a session and of today as a viewer sees it. A key of one agent names a session as it has reported it. A
