@@ -12,6 +12,11 @@ const LISTS: { file: string; list: string; fixture?: string }[] = [
     fixture: "src/calls/charge_evidence_test.ts",
   },
   {
+    file: "src/gateway/agent_of_body.ts",
+    list: "headers and fields of sub-agents",
+    fixture: "tests/gateway/subagents_test.ts",
+  },
+  {
     file: "src/gateway/allowed_models.ts",
     list: "fields of LiteLLM's operators",
     fixture: "tests/gateway/allowed_models_test.ts",

@@ -1,6 +1,6 @@
 import { COST_SORTS, GROUPINGS, SPLITS } from "../../src/contract/values.ts";
 import fc from "#dev/fast_check.ts";
-import { HOUR_MS, toIso } from "../../src/kernel/clock.ts";
+import { DAY_MS, HOUR_MS, toIso } from "../../src/kernel/clock.ts";
 import {
   type CostFilter,
   type CostRow,
@@ -63,6 +63,9 @@ const KEYS: Record<string, (call: ModelCall) => Partial<CostRow> | null> = {
   source: (call) => ({ source: call.source ?? null }),
   hour: (call) => ({ hour: toIso(floor(call.at, HOUR_MS)) }),
   day: (call) => ({ day: toIso(call.at).slice(0, 10) }),
+  // 1970-01-01 was a Thursday.
+  week: (call) => ({ week: toIso(floor(call.at + 3 * DAY_MS, 7 * DAY_MS) - 3 * DAY_MS).slice(0, 10) }),
+  month: (call) => ({ month: `${toIso(call.at).slice(0, 7)}-01` }),
   session: (call) => call.sessionId === null ? null : { session_id: call.sessionId },
   run: (call) => call.runId === null ? null : { run_id: call.runId },
 };
@@ -103,7 +106,7 @@ const byNumber = (a: number | bigint, b: number | bigint) => a < b ? -1 : a > b 
 /** Returns whether a filter groups by session or run. */
 export const isEntity = ({ groupBy }: Filter) => groupBy === "session" || groupBy === "run";
 const isTag = (group: string | undefined) => group !== undefined && group.startsWith("tag:");
-const isByDay = ({ groupBy }: Filter) => groupBy === "hour" || groupBy === "day";
+const isByDay = ({ groupBy }: Filter) => ["hour", "day", "week", "month"].includes(groupBy);
 
 /** Returns the groups expected from `listCosts`, in their order, by plain addition over the calls. */
 export function group(calls: readonly ModelCall[], filter: Filter): Group[] {
@@ -127,7 +130,7 @@ export function group(calls: readonly ModelCall[], filter: Filter): Group[] {
   }
   const all = [...groups.values()];
   const ownKey = ({ key }: Group) => {
-    const name = { session: "session_id", run: "run_id", agent: "agent_id", hour: "hour", day: "day" };
+    const name = { session: "session_id", run: "run_id", agent: "agent_id", hour: "hour", day: "day", week: "week", month: "month" };
     if (filter.groupBy === "model") return `${key.provider}\0${key.model}`;
     if (filter.groupBy === "provider") return key.provider!;
     if (filter.groupBy === "key") return key.key_id ?? "";

@@ -127,12 +127,15 @@ Deno.test("no command shows terminal sequences or invisible characters of a serv
       "agents set researcher --model demo:echo --tool calculator --system Think",
       "budgets add --name Day --limit 1 --per day --agent researcher --each session --allow-unpriced",
       "budgets raise Day --usd 1 --reason first",
+      "budgets add --name Asked --limit 0 --per day --agent asked --action ask",
       ...["run researcher 17*23 --session first", "run researcher Hello --session second"],
       "keys create ci --scope read",
       "report -",
       "reprice --since all --include-reported --apply",
     ]
   ) assert.equal(await run(line, memoryTerminal({ stdin: STATED })), 0, line);
+  const asking = await purser.api("POST", "/budgets/reservations", { agent_id: "asked", estimate_usd: 1 });
+  assert.equal(asking.status, 402, "a budget asks for more");
 
   const examples = COMMANDS.filter(({ name }) =>
     !["serve", "demo", "prices update", "profiles add"].includes(name)

@@ -96,7 +96,7 @@ testDashboard("names", {}, {
     const [refusal] = await rowsOf(page, "Refused calls");
     assert.match(
       refusal!,
-      /^.* \| coderkey laptop \| ses_r \| People, UTC day: the limit is reachedmodel demo:echoMessage.* \| \$2\.00 \| \$2\.00$/,
+      /^.* \| coderkey laptop \| ses_r \| People, day: the limit is reachedmodel demo:echoMessage.* \| \$2\.00 \| \$2\.00$/,
     );
     await page.getByRole("link", { name: "Alerts", exact: true }).click();
     const alerts = await rowsOf(page, "Alerts");

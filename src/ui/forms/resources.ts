@@ -149,6 +149,7 @@ export const RULE: Resource = {
       hint: "Of the windows of plans alone, in place of an amount",
       isRare: true,
     }),
+    ...CALENDAR.filter(({ name }) => name !== "week_start"),
   ],
   removal: {
     label: "Remove",
