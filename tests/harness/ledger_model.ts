@@ -130,7 +130,15 @@ export function group(calls: readonly ModelCall[], filter: Filter): Group[] {
   }
   const all = [...groups.values()];
   const ownKey = ({ key }: Group) => {
-    const name = { session: "session_id", run: "run_id", agent: "agent_id", hour: "hour", day: "day", week: "week", month: "month" };
+    const name = {
+      session: "session_id",
+      run: "run_id",
+      agent: "agent_id",
+      hour: "hour",
+      day: "day",
+      week: "week",
+      month: "month",
+    };
     if (filter.groupBy === "model") return `${key.provider}\0${key.model}`;
     if (filter.groupBy === "provider") return key.provider!;
     if (filter.groupBy === "key") return key.key_id ?? "";

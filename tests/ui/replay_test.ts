@@ -95,7 +95,10 @@ testDashboard("the replay of a session in the dashboard", { clock: systemClock }
     assert.match(await selected(opened), /model\.called$/);
     await page.keyboard.press("g");
     await expectSelected(opened, "#2", "run.started");
-    assert.equal(opened.requests.filter((request) => /GET \/(sessions|costs)(?!.*\/tree)/.test(request)).length, 2);
+    assert.equal(
+      opened.requests.filter((request) => /GET \/(sessions|costs)(?!.*\/tree)/.test(request)).length,
+      2,
+    );
   },
 
   async "the timeline draws a call from its start, a tool up to its end, and both have their duration"(

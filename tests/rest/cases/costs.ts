@@ -151,6 +151,7 @@ export const costCases: RestCase[] = [
         [2, 4, 1, 2],
       );
       assert.equal((await api.expect(200, "GET", `/costs/total?${own}`)).cost_usd, 6);
+      assert.equal((await api.expect(200, "GET", "/costs/summary")).session, undefined);
       const forecast = await api.expect(200, "GET", `/costs/forecast?${own}`);
       assert.ok(forecast.forecast_usd === null || forecast.forecast_usd >= forecast.cost_usd);
       assert.ok(forecast.low_usd === null || forecast.low_usd <= forecast.high_usd);
