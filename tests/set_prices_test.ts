@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { fixedClock } from "../src/kernel/clock.ts";
-import { readPrices, setPrice } from "../src/price_rows/mod.ts";
+import { setPrice } from "../src/price_rows/mod.ts";
+import { readPrices } from "../src/price_rows/read/mod.ts";
 import { createLazyPriceBook } from "../src/pricing/mod.ts";
 import { createQuery } from "../src/store/mod.ts";
 import { dialectKinds } from "./harness/databases.ts";
@@ -169,7 +170,7 @@ for (const kind of dialectKinds()) {
       const query = createQuery(store);
       const books = [createLazyPriceBook({}), createLazyPriceBook({})] as const;
       for (const book of books) {
-        book.readStored = () => readPrices({ query });
+        book.readStored = () => readPrices({ store });
         await book.ready();
       }
       const rates = () => books.map((book) => book.rates({ provider: "a", model: "b", at: 0 })?.source);
@@ -186,7 +187,7 @@ for (const kind of dialectKinds()) {
       assert.deepEqual(rates(), ["database", undefined]);
       assert.equal(await books[1].refresh(), true);
       assert.deepEqual([rates(), await books[1].refresh()], [["database", "database"], false]);
-      assert.deepEqual(await readPrices({ query }), [price]);
+      assert.deepEqual(await readPrices({ store }), [price]);
     },
   });
 }

@@ -49,20 +49,6 @@ export const PriceOverride = z.strictObject({
 });
 export type PriceOverride = z.infer<typeof PriceOverride>;
 
-/** Returns what a row is identified by: `openai:gpt-6-luna flex from 2026-11-01`. */
-export const priceName = (
-  { provider, model, service_tier, from }: Pick<
-    PriceOverride,
-    "provider" | "model" | "service_tier" | "from"
-  >,
-): string =>
-  [
-    `${provider}:${model}`,
-    ...service_tier === undefined ? [] : [service_tier],
-    ...from === undefined ? [] : [`from ${from}`],
-  ]
-    .join(" ");
-
 /** All rows: no two may have the same provider, model, date and tier, since either could apply. */
 export const PriceOverrides = z.array(PriceOverride).superRefine((rows, context) => {
   const seen = new Set<string>();

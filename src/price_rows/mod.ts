@@ -1,5 +1,7 @@
 import { asc } from "drizzle-orm";
-import { priceName, type PriceOverride } from "../contract/price_override.ts";
+import { toOverride } from "./read/mod.ts";
+import { priceName } from "../contract/price_name.ts";
+import type { PriceOverride } from "../contract/price_override.ts";
 import type { SetPrice } from "../contract/prices.ts";
 import { type Clock, toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
@@ -17,17 +19,6 @@ import {
 /** The prices that people set: rows like those of the config, which all instances of a database use. */
 
 type Row = typeof tables.priceRows.$inferSelect;
-
-/** Converts a row to what its author has written. */
-function toOverride({ provider, model, serviceTier, fromDay, rates }: Omit<Row, "priceId">): PriceOverride {
-  return {
-    provider,
-    model,
-    ...(serviceTier !== null && { service_tier: serviceTier }),
-    ...(fromDay !== null && { from: fromDay }),
-    ...rates,
-  } as PriceOverride;
-}
 
 function toSetPrice(row: Row): SetPrice {
   const { priceId, name, createdAt, updatedAt } = row;
@@ -136,10 +127,4 @@ export async function removePrice(ctx: PriceContext, priceId: string): Promise<v
 export async function listPrices({ query }: Pick<PriceContext, "query">): Promise<SetPrice[]> {
   const { name } = tables.priceRows;
   return (await query.select().from(tables.priceRows).orderBy(asc(name))).map(toSetPrice);
-}
-
-/** Reads the prices that are set, for a price book. */
-export async function readPrices({ query }: Pick<PriceContext, "query">): Promise<PriceOverride[]> {
-  const { name } = tables.priceRows;
-  return (await query.select().from(tables.priceRows).orderBy(asc(name))).map(toOverride);
 }

@@ -19,6 +19,7 @@ import { createIds } from "../kernel/ids.ts";
 import { neverThrowing, silentLog } from "../kernel/log.ts";
 import { createTurns } from "../kernel/turns.ts";
 import { createKeyCache } from "../keys/mod.ts";
+import { readPrices } from "../price_rows/read/mod.ts";
 import { createLazyPriceBook, type OverridesFile } from "../pricing/mod.ts";
 import { createSecrets, scrubbedLog } from "../redaction/values/mod.ts";
 import { createModelResolver } from "../runner/models/mod.ts";
@@ -92,7 +93,7 @@ export async function openParts(options: CoreOptions, wakeDispatcher: () => void
         file: overridesFileOf(options),
         log,
       });
-    prices.readStored = async () => (await import("../price_rows/mod.ts")).readPrices({ query });
+    prices.readStored = () => readPrices({ store });
     return {
       ...settings,
       clock,

@@ -3,7 +3,8 @@ import { AGENT_FIELDS, AgentBody } from "../agents.ts";
 import { RULE_FIELDS, RuleInput } from "../alerts/alert_rules.ts";
 import { BUDGET_FIELDS, BudgetInput } from "../budgets/budgets.ts";
 import { ApiKeyBody, NewApiKey } from "../keys.ts";
-import { priceName, PriceOverride } from "../price_override.ts";
+import { priceName } from "../price_name.ts";
+import { PriceOverride } from "../price_override.ts";
 import { Label } from "../parts.ts";
 import { AuditEntry } from "../service.ts";
 

@@ -179,7 +179,7 @@ const pricesUnset: Command = {
 
 async function unsetPrice(ctx: CommandContext): Promise<void> {
   const wanted = { ...modelOf(ctx), ...tierAndDay(ctx) };
-  const { priceName } = await import("../../../contract/price_override.ts");
+  const { priceName } = await import("../../../contract/price_name.ts");
   const name = priceName(wanted);
   const { api } = await ctx.connect();
   const prices = await (await api.prices.rows.$get({ query: { limit: "1000" } })).json();
