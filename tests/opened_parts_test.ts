@@ -7,7 +7,7 @@ import { inDirectory } from "./harness/in_directory.ts";
 import { passing, recordingChannel } from "./harness/recording_channel.ts";
 
 /** The most files that a short command executes. */
-const MOST = 322;
+const MOST = 323;
 
 /** The folders that pass on and watch calls, and deliver alerts. */
 const NOT_OPENED = /^src\/(gateway|delivery|monitor)\/|^plugins\//;
