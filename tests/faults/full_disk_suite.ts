@@ -28,6 +28,9 @@ const skip = diskMissing !== undefined;
 const test = (name: string, fn: () => Promise<void>) =>
   Deno.test({ name: skip ? `${name} (skipped: ${diskMissing})` : name, ignore: skip, fn });
 
+/** Declares a test whose faults others of this file have in other commands. */
+const inThoroughRuns: typeof test = (name, fn) => isThorough ? test(name, fn) : undefined;
+
 test("an export to a full disk is an error, leaves no file behind, and keeps an existing one", async () => {
   await using place = await newPlace(256 * KIB);
   const { disk } = place;
@@ -61,7 +64,7 @@ test("an export to a full disk is an error, leaves no file behind, and keeps an 
   assert.equal(JSON.parse(await Deno.readTextFile(`${disk.inside}/old.json`)).mark, 2);
 });
 
-test("a backup or a restore to a full disk is an error, and leaves no file behind", async () => {
+inThoroughRuns("a backup or a restore to a full disk is an error, and leaves no file behind", async () => {
   await using place = await newPlace(256 * KIB);
   const { disk } = place;
   const [db, backup] = [`${place.folder}/books.db`, `${place.folder}/backup.db`];
@@ -196,38 +199,44 @@ test("a server on a full disk reports it by /readyz and the doctor for as long a
   }
 });
 
-test("a database whose log has filled a disk of 12 MB continues once space is freed, and its log is cut off", async () => {
-  await using place = await newPlace(12 * MIB);
-  const { disk } = place;
-  const serve = ["serve", "--port", "0", "--log-level", "error"];
-  const server = purserCommand(place, `${disk.folder}/books.db`, serve).spawn();
-  const reader = server.stderr.getReader();
-  const url = /answers at (http:\S+)/.exec(new TextDecoder().decode((await reader.read()).value))![1]!;
-  reader.releaseLock();
-  const headers = { "content-type": "application/json" };
-  let defined = 0;
-  const define = async () => {
-    const body = JSON.stringify({ model: "demo:echo", system_prompt: `${++defined} ${"x".repeat(20_000)}` });
-    const response = await fetch(`${url}/agents/a`, { method: "PUT", headers, body });
-    await response.body?.cancel();
-    return response.status;
-  };
-  const log = async () => (await Deno.stat(`${disk.inside}/books.db-wal`)).size;
-  try {
-    disk.fill("other", 3 * MIB);
-    for (let writes = 0; writes < 2_000 && await define() !== 503; writes++);
-    assert.equal(await define(), 503);
-    assert.ok(await log() > 8 * MIB, "the log has taken the disk");
-    await Deno.remove(`${disk.inside}/other`);
-    for (let writes = 0; writes < 10; writes++) assert.ok(await define() < 300);
-    assert.ok(await log() < 2 * MIB, `${await log()} bytes of log`);
-  } finally {
-    server.kill("SIGTERM");
-    await Promise.all([server.status, server.stdout.cancel(), server.stderr.cancel()]);
-  }
-});
+inThoroughRuns(
+  "a database whose log has filled a disk of 12 MB continues once space is freed, and its log is cut off",
+  async () => {
+    await using place = await newPlace(12 * MIB);
+    const { disk } = place;
+    const serve = ["serve", "--port", "0", "--log-level", "error"];
+    const server = purserCommand(place, `${disk.folder}/books.db`, serve).spawn();
+    const reader = server.stderr.getReader();
+    const url = /answers at (http:\S+)/.exec(new TextDecoder().decode((await reader.read()).value))![1]!;
+    reader.releaseLock();
+    const headers = { "content-type": "application/json" };
+    let defined = 0;
+    const define = async () => {
+      const body = JSON.stringify({
+        model: "demo:echo",
+        system_prompt: `${++defined} ${"x".repeat(20_000)}`,
+      });
+      const response = await fetch(`${url}/agents/a`, { method: "PUT", headers, body });
+      await response.body?.cancel();
+      return response.status;
+    };
+    const log = async () => (await Deno.stat(`${disk.inside}/books.db-wal`)).size;
+    try {
+      disk.fill("other", 3 * MIB);
+      for (let writes = 0; writes < 2_000 && await define() !== 503; writes++);
+      assert.equal(await define(), 503);
+      assert.ok(await log() > 8 * MIB, "the log has taken the disk");
+      await Deno.remove(`${disk.inside}/other`);
+      for (let writes = 0; writes < 10; writes++) assert.ok(await define() < 300);
+      assert.ok(await log() < 2 * MIB, `${await log()} bytes of log`);
+    } finally {
+      server.kill("SIGTERM");
+      await Promise.all([server.status, server.stdout.cancel(), server.stderr.cancel()]);
+    }
+  },
+);
 
-test("an import without room for its temporary file is an error, and writes nothing", async () => {
+inThoroughRuns("an import without room for its temporary file is an error, and writes nothing", async () => {
   await using place = await newPlace(256 * KIB);
   const { disk } = place;
   const db = `${place.folder}/books.db`;
