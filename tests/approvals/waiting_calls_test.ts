@@ -129,7 +129,7 @@ for (const kind of dialectKinds()) {
     ]);
   });
 
-  test("a call that nobody answers is refused after 30 s, one of a run after its timeout, with the ticket", async (t) => {
+  test("a call without an answer is refused after 30 s, one of a run after its timeout, with the ticket", async (t) => {
     const [a] = t.instances as [Instance];
     await t.add();
     await t.spend(100n);

@@ -272,9 +272,8 @@ async function populate(
   });
   const key = { name: mark, scopes: ["read", "call"], agent_id: agent };
   const key_id = hasKeys ? (await expect(201, "POST", "/keys", key)).key_id : "key_none";
-  const { price_id } = await expect(201, "PUT", "/prices/rows", {
-    ...{ provider: mark, model: mark, input_usd_per_million: 1, output_usd_per_million: 1 },
-  });
+  const price = { provider: mark, model: mark, input_usd_per_million: 1, output_usd_per_million: 1 };
+  const { price_id } = await expect(201, "PUT", "/prices/rows", price);
   await purser.core.monitor.idle();
   return {
     ...{

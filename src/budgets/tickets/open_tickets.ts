@@ -39,7 +39,7 @@ export const mayBeApproved = (refusals: readonly Refusal[]): boolean =>
 
 /**
  * Returns refusals with the tickets that were opened for them before; undefined if one has none, or one that is approved and was not
- * enough. A ticket that nobody has answered in time stays: it is a no.
+ * enough. A ticket without an answer in time stays: it is a no.
  */
 export function withTickets(
   refusals: readonly Refusal[],
