@@ -45,7 +45,7 @@ export const budgetsRefusals: Command = {
 
 async function listRefusals(ctx: CommandContext): Promise<void> {
   const { options, clock } = ctx;
-  const when = (name: string) => options.read(name, (text) => parseSince(text, clock.now()));
+  const when = (name: string) => options.read(name, (text) => parseSince(text, clock.now(), ctx.config));
   const limit = options.wholeNumber("limit", { min: 1, max: PAGE_SIZES.refusals.max }) ?? DEFAULT_LIMIT;
   const query = {
     budget_id: options.read("budget", checkName),

@@ -18,6 +18,7 @@ import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
+import { ChangesLink } from "./audit.tsx";
 import { countColumn } from "../cells.tsx";
 import { costsHref } from "../links.ts";
 
@@ -179,8 +180,9 @@ function columnsOf(
       id: "revoke",
       title: "",
       cell: (key) =>
-        key.status === "revoked" ? null : (
+        key.status === "revoked" ? <ChangesLink of={key.key_id} /> : (
           <span class="actions">
+            <ChangesLink of={key.key_id} />
             <EditButton resource={KEY} of={key} />
             {key.status === "active" && key.key_id !== own && <RotateButton of={key} />}
             <RemoveButton
