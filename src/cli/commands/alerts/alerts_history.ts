@@ -55,7 +55,7 @@ async function listAlerts(ctx: CommandContext): Promise<void> {
         cell: (alert) => formatMeasured(alert.test ? { ...alert, value_usd: null, value_pct: null } : alert),
         drop: 0,
       },
-      { title: "SOURCE", cell: sourceOf, cutTo: 8, drop: 1 },
+      { title: "SOURCE", cell: sourceOf, cutTo: 8, drop: 0 },
       { title: "ALERT", cell: (alert) => alert.alert_id, drop: 3 },
       {
         title: "CHANNELS",
@@ -77,7 +77,7 @@ function nameSource({ test, threshold_type, rule_name }: Alert): string {
   return (test ? "[test] " : "") + (threshold_type.startsWith("budget_") ? "budget " : "") + rule_name;
 }
 
-/** Names the agent and the key of the call, and the counter of the budget or rule: `researcher run_42`, `coder key laptop`. */
+/** Names the counter of the budget or rule, and the agent and the key of the call: `run_42 researcher`, `coder key laptop`. */
 function sourceOf(alert: Alert): string {
   const { threshold_type, agent_id, session_id, run_id, counter } = alert;
   const key = counter?.kind === "key" ? undefined : nameIn(alert, "key");
@@ -90,7 +90,9 @@ function sourceOf(alert: Alert): string {
     : threshold_type === "per_session_usd"
     ? session_id
     : null;
-  const parts = [agent_id, scope, key === undefined ? null : `key ${key}`];
+  // Calls that name no agent have the name of their key.
+  const isNamedByKey = agent_id !== null && (key === agent_id || key?.startsWith(`${agent_id} (`));
+  const parts = [scope, isNamedByKey ? null : agent_id, key === undefined ? null : `key ${key}`];
   return parts.filter((part) => part !== null).join(" ") || "-";
 }
 

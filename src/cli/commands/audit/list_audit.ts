@@ -42,7 +42,7 @@ export async function listAudit(ctx: CommandContext): Promise<void> {
         paint: (_, style) => style.bold,
         cutTo: 8,
       },
-      { title: "CHANGE", cell: describeChange, cutTo: 20, drop: 1 },
+      { title: "CHANGE", cell: describeChange, cutTo: 20, drop: 0 },
       { title: "ID", cell: ({ subject_id }) => subject_id, cutTo: 8, drop: 3 },
     ], ctx.layout);
   });
