@@ -55,7 +55,7 @@ async function listAlerts(ctx: CommandContext): Promise<void> {
         cell: (alert) => formatMeasured(alert.test ? { ...alert, value_usd: null, value_pct: null } : alert),
         drop: 0,
       },
-      { title: "SOURCE", cell: sourceOf, cutTo: 8, drop: 0 },
+      { title: "SOURCE", cell: sourceOf, cutTo: 8, drop: 0.5 },
       { title: "ALERT", cell: (alert) => alert.alert_id, drop: 3 },
       {
         title: "CHANNELS",
@@ -77,7 +77,7 @@ function nameSource({ test, threshold_type, rule_name }: Alert): string {
   return (test ? "[test] " : "") + (threshold_type.startsWith("budget_") ? "budget " : "") + rule_name;
 }
 
-/** Names the counter of the budget or rule, and the agent and the key of the call: `run_42 researcher`, `coder key laptop`. */
+/** Names the agent and the key of the call, and the counter of the budget or rule: `researcher run_42`, `coder key laptop`. */
 function sourceOf(alert: Alert): string {
   const { threshold_type, agent_id, session_id, run_id, counter } = alert;
   const key = counter?.kind === "key" ? undefined : nameIn(alert, "key");
@@ -92,7 +92,7 @@ function sourceOf(alert: Alert): string {
     : null;
   // Calls that name no agent have the name of their key.
   const isNamedByKey = agent_id !== null && (key === agent_id || key?.startsWith(`${agent_id} (`));
-  const parts = [scope, isNamedByKey ? null : agent_id, key === undefined ? null : `key ${key}`];
+  const parts = [isNamedByKey ? null : agent_id, scope, key === undefined ? null : `key ${key}`];
   return parts.filter((part) => part !== null).join(" ") || "-";
 }
 
