@@ -120,7 +120,7 @@ const COLUMNS: Column<AuditEntry>[] = [
     sortBy: ({ subject_name }) => subject_name,
     cell: ({ kind, subject_id, subject_name }) => (
       <>
-        {kind}{" "}
+        {kind !== subject_id && `${kind} `}
         <Link href={hrefWith({ subject: subject_id })}>
           <Text>{subject_name ?? subject_id}</Text>
         </Link>
@@ -130,13 +130,16 @@ const COLUMNS: Column<AuditEntry>[] = [
   { id: "fields", title: "Fields", cell: (entry) => <Fields of={entry} /> },
 ];
 
+/** The fields of a raise. */
+const FEW = 5;
+
 function Fields({ of }: { of: AuditEntry }) {
   const lines = describeFields(of).map((line) => (
     <div key={line}>
       <Text>{line}</Text>
     </div>
   ));
-  if (of.before && of.after) return <>{lines}</>;
+  if ((of.before && of.after) || lines.length <= FEW) return <>{lines}</>;
   return (
     <details class="message">
       <summary>{lines.length} fields</summary>

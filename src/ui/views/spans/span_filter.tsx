@@ -25,7 +25,7 @@ export function SpanFilter({ fallback = "7d" }: { fallback?: SpanName }) {
   const bounds = { type: "date" as const, min: "2000-01-01", max: today };
   return (
     <fieldset class="span-filter">
-      <legend class={time_zone === "UTC" ? "hidden" : "muted"}>Days of {time_zone}</legend>
+      <legend class={time_zone === "UTC" ? "hidden" : "sub"}>Days of {time_zone}</legend>
       <select
         aria-label="Span"
         value={span.name ?? ""}
