@@ -38,11 +38,11 @@ export const channelCases: RestCase[] = [
         "private webhook",
         "filed webhook",
         "mail smtp",
-        "phone ntfy",
+        "phone pushover",
       ]);
       assert.equal((await channelOf(api, "ops")).status, "ok");
       const text = JSON.stringify(channels);
-      for (const secret of [HOOK_SECRET, "/hook", "the-topic-of-ntfy"]) assert.ok(!text.includes(secret));
+      for (const secret of [HOOK_SECRET, "/hook", "the-user-of-pushover"]) assert.ok(!text.includes(secret));
     },
   },
   {
@@ -98,7 +98,7 @@ export const channelCases: RestCase[] = [
     needs: "plugins",
     async run(api) {
       await api.expect(200, "POST", "/channels/phone/test");
-      assert.match(api.hooks.received.at(-1)!.body, /the-topic-of-ntfy/);
+      assert.match(api.hooks.received.at(-1)!.body, /the-user-of-pushover/);
     },
   },
   {
