@@ -46,12 +46,12 @@ const textOf = (min: number, max: number) =>
 const DISCORD = z.strictObject({
   content: textOf(1, 2_000),
   allowed_mentions: z.strictObject({ parse: z.array(z.never()) }),
-  embeds: z.array(z.strictObject({
+  embeds: z.tuple([z.strictObject({
     color: z.int().min(0).max(0xffffff),
     fields: z.array(z.strictObject({ name: textOf(1, 256), value: textOf(1, 1_024), inline: z.boolean() }))
       .max(25),
     footer: z.strictObject({ text: textOf(1, 2_048) }),
-  })).min(1).max(10),
+  })]),
 });
 
 const discordTexts = ({ content, embeds: [{ fields }] }: z.infer<typeof DISCORD>) =>
@@ -159,7 +159,7 @@ export const SERVICES: Readonly<Record<string, Service>> = {
     if (!/^\/api\/webhooks\/\d+\/[^?]+\?(.*&)?wait=true/.test(path)) {
       return { status: 404, body: '{"message": "Unknown Webhook", "code": 10015}' };
     }
-    const { embeds } = DISCORD.parse(body);
+    const { embeds } = DISCORD.parse(body); // of at most 10
     const length = embeds.reduce(
       (sum, { fields, footer }) =>
         sum + footer.text.length +
