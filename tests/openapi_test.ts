@@ -95,6 +95,7 @@ const OPERATIONS = {
   redirectToDocs: "GET /",
   releaseBudget: "POST /budgets/{budget_id}/releases",
   releaseReservation: "DELETE /budgets/reservations/{reservation_id}",
+  acknowledgeAlert: "POST /alerts/history/{alert_id}/ack",
   removePrice: "DELETE /prices/rows/{price_id}",
   reportCalls: "POST /costs/events",
   reportPlanWindows: "POST /plans",

@@ -41,7 +41,7 @@ export default ({ defineHttpChannel, z, httpUrl, oneLine, ...kit }: ChannelKit) 
         payload: {
           urls: urls?.join(","),
           tag,
-          type: TYPES[notification.severity],
+          type: notification.type === "alert.resolved" ? "success" : TYPES[notification.severity],
           format: "text",
           title: oneLine(kit.headlineOf(notification), MAX_TITLE_CHARS),
           body: [...facts, oneLine(kit.contextOf(notification), MAX_FACT_CHARS)].join("\n"),

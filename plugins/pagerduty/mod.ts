@@ -22,12 +22,16 @@ export default ({ defineHttpChannel, z, httpUrl, oneLine, limitFacts }: ChannelK
         "Of a service region EU: `https://events.eu.pagerduty.com/v2/enqueue`",
       ),
     }),
-    request: ({ routing_key, url }, { id, title, severity, at, environment, facts, type }) => ({
+    request: ({ routing_key, url }, { id, incident, title, severity, at, environment, facts, type }) => ({
       url,
       payload: {
         routing_key,
-        event_action: "trigger",
-        dedup_key: id,
+        event_action: type === "alert.resolved"
+          ? "resolve"
+          : type === "alert.acknowledged"
+          ? "acknowledge"
+          : "trigger",
+        dedup_key: incident ?? id,
         client: "Purser",
         payload: {
           summary: oneLine(title, MAX_SUMMARY_CHARS) || "–",

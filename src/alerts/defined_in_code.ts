@@ -15,6 +15,8 @@ export interface ChannelInput {
   min_severity?: Severity;
   /** The timeout of one attempt in milliseconds; default 10,000. */
   timeout_ms?: number;
+  /** True if it is told that an alert was acknowledged or resolved; default true of `pagerduty` only. */
+  send_resolved?: boolean;
   /** A setting of the kind, as in the config file. */
   [setting: string]: unknown;
 }
@@ -58,12 +60,17 @@ const OWN_NAMES = namesOf<NamedChannel>({
   kind: true,
   minSeverity: true,
   timeoutMs: true,
+  sendResolved: true,
   send: true,
   close: true,
 });
 
 /** The names in camelCase of an object that are in snake_case in the config. */
-const IN_CONFIG: Readonly<Record<string, string>> = { minSeverity: "min_severity", timeoutMs: "timeout_ms" };
+const IN_CONFIG: Readonly<Record<string, string>> = {
+  minSeverity: "min_severity",
+  timeoutMs: "timeout_ms",
+  sendResolved: "send_resolved",
+};
 
 /** Refuses names in the other case: an object's would be ignored, and a kind may refuse them only when it sends. */
 function checkCase(channel: ChannelInput | NamedChannel): void {

@@ -1,7 +1,7 @@
 import { type Command, flag, option, type OptionSpec } from "./command.ts";
 import { AGENT_COMMANDS } from "./commands/agents/agents.ts";
 import { RULE_COMMANDS } from "./commands/alerts/alert_rules.ts";
-import { alertsHistory, alertsResend } from "./commands/alerts/alerts_history.ts";
+import { alertsAck, alertsHistory, alertsResend } from "./commands/alerts/alerts_history.ts";
 import { APPROVAL_COMMANDS } from "./commands/approvals/approvals.ts";
 import { apply, audit } from "./commands/authored_commands.ts";
 import { backup, restore } from "./commands/backup/backup.ts";
@@ -72,6 +72,7 @@ export const COMMANDS: readonly Command[] = [
   ...APPROVAL_COMMANDS,
   ...RULE_COMMANDS,
   alertsHistory,
+  alertsAck,
   alertsResend,
   channelsList,
   channelsTry,

@@ -114,7 +114,7 @@ export async function endCalls(
 export function deliveryContext(core: CoreParts & WorkParts): DispatchContext {
   return {
     ...core,
-    readNotification: async (subjectId) =>
-      await readAlertNotification(core, subjectId) ?? await readAnomalyNotification(core, subjectId),
+    readNotification: async (subjectId, event) =>
+      await readAlertNotification(core, subjectId, event) ?? await readAnomalyNotification(core, subjectId),
   };
 }

@@ -286,6 +286,8 @@ export const ROWS: readonly Row[] = [
     varying: /dlv_\w+|"last_error":"[^"]*"/g,
   },
   { line: "alerts resend $ALERT", code: 1, out: /^log +log +delivered .*\nhook +webhook +failed /m },
+  { line: "alerts ack $ALERT", code: 4, err: /Cannot acknowledge alert alert_\w+: it is resolved already/ },
+  { line: "alerts ack alert_nope --note x --json", code: 3, err: /"code":"not_found"/ },
   { line: "alerts resend alert_nope --json", code: 3, err: /"code":"not_found"/ },
   { line: "alerts remove $RULE", out: /^Removed rule / },
   { line: "alerts remove $RULE", code: 3, err: /^error: Cannot find/ },

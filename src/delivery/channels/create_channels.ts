@@ -22,6 +22,8 @@ export interface NamedChannel {
   minSeverity?: Severity;
   /** The timeout of one attempt. Default: 10,000. */
   timeoutMs?: number;
+  /** True if it is told that an alert was acknowledged or resolved. Default: false. */
+  sendResolved?: true;
   /** Makes one attempt at a delivery. */
   send: Channel["send"];
   /** Called once when Purser closes. */

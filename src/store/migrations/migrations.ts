@@ -1,6 +1,7 @@
 import { statements as ledger } from "./m0022_ledger.ts";
 import { statements as limits } from "./m0022_limits.ts";
 import {
+  alertStates,
   audit,
   calendars,
   keyTags,
@@ -39,4 +40,5 @@ export const migrations: readonly Migration[] = [
   { version: 30, name: "tickets", since: "0.2.0", statements: tickets },
   { version: 31, name: "rule_subjects", since: "0.2.0", statements: ruleSubjects },
   { version: 32, name: "price_rows", since: "0.2.0", statements: priceRows },
+  { version: 33, name: "alert_states", since: "0.2.0", statements: alertStates },
 ];

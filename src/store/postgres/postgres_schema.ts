@@ -1,4 +1,5 @@
 import {
+  alertStates as statesOfAlerts,
   audit as auditLog,
   ruleSubjects as rulesOfSubjects,
   sightings,
@@ -237,6 +238,15 @@ const ruleSubjects: readonly string[] = [
   `ALTER TABLE alerts ADD COLUMN scope ${text}`,
 ];
 
+/** The columns of step 33. */
+const alertStates: readonly string[] = [
+  `ALTER TABLE alerts ADD COLUMN acknowledged_at ${int}`,
+  `ALTER TABLE alerts ADD COLUMN acknowledged_by ${text}`,
+  `ALTER TABLE alerts ADD COLUMN note ${text}`,
+  `ALTER TABLE alerts ADD COLUMN resolved_at ${int}`,
+  `ALTER TABLE deliveries ADD COLUMN event ${text}`,
+];
+
 /** Their indexes and first rows are the same statements on both. */
 const sharedOf = (statements: readonly string[]) =>
   statements.filter((sql) => /^(CREATE (UNIQUE )?INDEX|INSERT)\b/.test(sql));
@@ -352,6 +362,12 @@ export const postgresMigrations: readonly Migration[] = [
     statements: [...ruleSubjects, ...sharedOf(rulesOfSubjects)],
   },
   { version: 32, name: "price_rows", since: "0.2.0", statements: priceRows },
+  {
+    version: 33,
+    name: "alert_states",
+    since: "0.2.0",
+    statements: [...alertStates, ...sharedOf(statesOfAlerts)],
+  },
 ];
 
 /** The rows of a budget are removed with it, as in `appendOnlyLogic`. */
