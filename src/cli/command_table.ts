@@ -7,6 +7,7 @@ import { apply, audit } from "./commands/authored_commands.ts";
 import { backup, restore } from "./commands/backup/backup.ts";
 import { BUDGET_COMMANDS } from "./commands/budgets/budgets.ts";
 import { channelsList, channelsTry } from "./commands/channels/channels.ts";
+import { digest } from "./commands/channels/digest.ts";
 import { completions } from "./commands/completions.ts";
 import { cost } from "./commands/cost/cost.ts";
 import { costExplain } from "./commands/cost/cost_explain.ts";
@@ -76,6 +77,7 @@ export const COMMANDS: readonly Command[] = [
   alertsResend,
   channelsList,
   channelsTry,
+  digest,
   ...KEY_COMMANDS,
   profilesList,
   profilesAdd,

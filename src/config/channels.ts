@@ -1,4 +1,4 @@
-import type { Severity } from "../contract/values.ts";
+import type { DigestPeriod, Severity } from "../contract/values.ts";
 import { localTime, timeOfLocal } from "../contract/calendars/zones.ts";
 import { DAY_MS, MINUTE_MS } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
@@ -22,10 +22,6 @@ export interface ChannelConfig {
   /** Checked by the plugin. Secrets are in plaintext, or `{"file": "/absolute/path"}`. */
   settings: Record<string, unknown>;
 }
-
-/** How often a channel can get a digest. */
-export const DIGEST_PERIODS = ["daily", "weekly"] as const;
-export type DigestPeriod = typeof DIGEST_PERIODS[number];
 
 /** The hours of a day in which deliveries wait, as in the config file. */
 export interface QuietHours {

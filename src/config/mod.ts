@@ -3,8 +3,6 @@ export type { PriceOverride } from "../contract/price_override.ts";
 export {
   type ChannelConfig,
   type ChannelHead,
-  DIGEST_PERIODS,
-  type DigestPeriod,
   listChannels,
   nameChannels,
   type QuietHours,

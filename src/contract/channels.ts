@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { DIGEST_PERIODS } from "./values.ts";
 import { Count, id, Severity } from "./parts.ts";
 
 /** The wire schemas of channels. */
@@ -23,7 +24,7 @@ export const Channel = z.object({
   send_resolved: z.boolean().optional().openapi({
     description: "True if it is told that an alert was acknowledged or resolved",
   }),
-  digest: z.enum(["daily", "weekly"]).optional(),
+  digest: z.enum(DIGEST_PERIODS).optional(),
   quiet_hours: z.object({
     from: z.string().openapi({ example: "22:00" }),
     to: z.string(),

@@ -113,6 +113,10 @@ export type AlertState = typeof ALERT_STATES[number];
 export const ALERT_EVENTS = ["acknowledged", "resolved"] as const satisfies AlertState[];
 export type AlertEvent = typeof ALERT_EVENTS[number];
 
+/** How often a channel can get a digest. */
+export const DIGEST_PERIODS = ["daily", "weekly"] as const;
+export type DigestPeriod = typeof DIGEST_PERIODS[number];
+
 export const BUDGET_THRESHOLDS = BUDGET_PERIODS.map((per) => `budget_per_${per}_usd` as const);
 export type BudgetThreshold = typeof BUDGET_THRESHOLDS[number];
 

@@ -61,10 +61,11 @@ export async function startFollowing(core: CoreParts, signal: AbortSignal): Prom
 /** Resolves alerts that are over, and writes the digests that are due. Never rejects. */
 export async function followAlerts(core: CoreParts): Promise<void> {
   try {
-    const { resolveAlerts } = await import("../alerts/mod.ts");
+    const { resolveAlerts, writeDigests } = await import("../alerts/mod.ts");
     await resolveAlerts(core);
+    await writeDigests(core);
   } catch (error) {
-    core.log.warn("Alerts that are over could not be resolved", { reason: messageOf(error) });
+    core.log.warn("Alerts could not be resolved, or digests not be written", { reason: messageOf(error) });
   }
 }
 
