@@ -1,5 +1,5 @@
 import {
-  alertStates as statesOfAlerts,
+  alertStates,
   audit as auditLog,
   ruleSubjects as rulesOfSubjects,
   sightings,
@@ -238,15 +238,6 @@ const ruleSubjects: readonly string[] = [
   `ALTER TABLE alerts ADD COLUMN scope ${text}`,
 ];
 
-/** The columns of step 33. */
-const alertStates: readonly string[] = [
-  `ALTER TABLE alerts ADD COLUMN acknowledged_at ${int}`,
-  `ALTER TABLE alerts ADD COLUMN acknowledged_by ${text}`,
-  `ALTER TABLE alerts ADD COLUMN note ${text}`,
-  `ALTER TABLE alerts ADD COLUMN resolved_at ${int}`,
-  `ALTER TABLE deliveries ADD COLUMN event ${text}`,
-];
-
 /** Their indexes and first rows are the same statements on both. */
 const sharedOf = (statements: readonly string[]) =>
   statements.filter((sql) => /^(CREATE (UNIQUE )?INDEX|INSERT)\b/.test(sql));
@@ -366,7 +357,7 @@ export const postgresMigrations: readonly Migration[] = [
     version: 33,
     name: "alert_states",
     since: "0.2.0",
-    statements: [...alertStates, ...sharedOf(statesOfAlerts)],
+    statements: alertStates.map((sql) => sql.replace(/INTEGER$/, int).replace(/TEXT$/, text)),
   },
 ];
 
