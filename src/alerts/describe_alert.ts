@@ -43,11 +43,11 @@ function nameCounter(record: AlertRecord): string {
   return `, ${counterText(counter, record)}`;
 }
 
-/** What is known of an alert besides its record. */
+/** The facts of an alert besides its record. */
 interface Told {
   largest?: Largest | undefined;
   incident?: string;
-  /** What has happened to it since it fired. */
+  /** Its change that is told of. */
   event?: AlertEvent | null;
 }
 

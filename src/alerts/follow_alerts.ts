@@ -13,7 +13,7 @@ import { explainAlert } from "./explain_alert.ts";
 import { readMeasured } from "./rules/rules.ts";
 
 /*
- * What happens to an alert after it has fired: a person acknowledges it, and its cause ends. An alert is over when facts say so: its
+ * The states of an alert after it has fired: a person acknowledges it, and its cause ends. An alert is over when facts say so: its
  * window has ended, the spending is below the threshold, or its rule or budget is gone. Instances look for such alerts, and one of them
  * writes that an alert is resolved, in the commit that writes the deliveries.
  */

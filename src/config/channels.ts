@@ -15,7 +15,7 @@ export interface ChannelConfig {
   timeoutMs: number;
   /** True if it is told that an alert was acknowledged or resolved. */
   sendResolved?: true;
-  /** How often it gets a digest of the spending. */
+  /** The period of the digests of the spending that it gets. */
   digest?: DigestPeriod;
   /** When its deliveries wait. */
   quietHours?: QuietHours;

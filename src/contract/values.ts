@@ -113,7 +113,7 @@ export type AlertState = typeof ALERT_STATES[number];
 export const ALERT_EVENTS = ["acknowledged", "resolved"] as const satisfies AlertState[];
 export type AlertEvent = typeof ALERT_EVENTS[number];
 
-/** How often a channel can get a digest. */
+/** The periods of digests. */
 export const DIGEST_PERIODS = ["daily", "weekly"] as const;
 export type DigestPeriod = typeof DIGEST_PERIODS[number];
 

@@ -71,7 +71,7 @@ WHERE alert_id = (SELECT subject_id FROM deliveries WHERE delivery_id = ?1)
 export interface ClaimedDelivery {
   deliveryId: string;
   subjectId: string;
-  /** What has happened to an alert since: `acknowledged` or `resolved`; null of its firing. */
+  /** The change of an alert that it tells of: `acknowledged` or `resolved`; null of its firing. */
   event: string | null;
   /** The number of this attempt, from 1. */
   attempt: number;

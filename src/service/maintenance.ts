@@ -46,7 +46,7 @@ export async function startRecovery(core: Core, signal: AbortSignal): Promise<vo
   }
 }
 
-/** How often instances look for alerts that are over, and for digests that are due. */
+/** The interval at which instances look for alerts that are over, and for digests that are due. */
 const FOLLOW_MS = 60_000;
 
 /** Resolves alerts that are over, and writes the digests that are due, every minute. */
