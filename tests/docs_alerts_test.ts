@@ -25,7 +25,7 @@ Deno.test("the quick start on alerts works as it is written: a rule fires, and e
     assert.match(output, /^Added rule rule_\w+ First cents: warning at \$0\.00001 in a day of all agents/m);
     assert.match(
       output,
-      /warning {2}firing {2}First cents +\$0\.0000\d+ of \$0\.00001 +helper +alert_\w+ +log ok$/m,
+      /warning {3}firing {2}First cents +\$0\.0000\d+ of \$0\.00001 +helper +alert_\w+ +log ok$/m,
     );
     assert.equal((await runLines(lines.slice(first), directory)).match(/^log +log +delivered/gm)!.length, 2);
   }));

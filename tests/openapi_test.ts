@@ -243,6 +243,16 @@ Deno.test("every operation responds as documented", async () => {
   const { body: tested } = await purser.api("POST", `${place}/test`);
   await purser.api("GET", `/alerts/history/${tested.alert_id}`);
   await purser.api("POST", `/alerts/history/${tested.alert_id}/resend`);
+  await purser.api("PATCH", place, { enabled: true, threshold_usd: 0.000001 });
+  await purser.api("POST", "/costs/events", [{
+    ...EVENT,
+    call_id: "fires",
+    at: new Date(purser.clock.now()),
+  }]);
+  const { body: [{ alert_id }] } = await purser.api("GET", "/alerts/history?limit=1");
+  await purser.api("POST", `/alerts/history/${alert_id}/ack`, { note: "x" });
+  await purser.api("GET", "/digest");
+  await purser.api("POST", "/channels/log/digest");
   await purser.api("DELETE", place);
   const budget = (await purser.api("POST", "/budgets", { name: "A", limit_usd: 1, per: "day" })).headers;
   const at = budget.get("location")!;
