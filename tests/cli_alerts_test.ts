@@ -270,9 +270,9 @@ Deno.test("alerts history shows failures first, at any width", async () => {
   assert.equal(
     await at(120),
     `
-WHEN (UTC)           RULE                   SPENT                    CHANNELS
-2026-11-21 09:29:59  Sessions of the night  $3.20 of $0.50           team-slack failed, ops-webhook retrying (3), log ok
-2026-11-21 09:30:00  Daily limit            $251,234.56 of $250,000  ops-webhook failed, log ok
+WHEN (UTC)           RULE                   SPENT                    SOURCE                 CHANNELS
+2026-11-21 09:29:59  Sessions of the night  $3.20 of $0.50           researcher-productio…  1 failed, 1 pending, 1 ok
+2026-11-21 09:30:00  Daily limit            $251,234.56 of $250,000  -                      ops-webhook failed, log ok
 `,
   );
   assert.equal(

@@ -2,7 +2,6 @@ import { and, asc, desc, eq, exists, inArray, isNotNull, lte, or, sql } from "dr
 import type { Alert, AlertDelivery, AlertPlanWindow } from "../contract/alerts/alerts.ts";
 import { DIMENSIONS, NAMED } from "../contract/costs/dimensions.ts";
 import { type AlertEvent, ASK_THRESHOLD, PLAN_THRESHOLD } from "../contract/values.ts";
-import { listTickets } from "../budgets/tickets/mod.ts";
 import type { Notification } from "../delivery/channels/mod.ts";
 import { sha256Hex } from "../kernel/encoding.ts";
 import { toUsd } from "../kernel/money.ts";
@@ -56,12 +55,9 @@ export async function toAlertRecords(
   viewer: Viewer = ALL_SEEING,
 ): Promise<AlertRecord[]> {
   const ticketIds = rows.flatMap((row) => ticketOf(row) ?? []);
-  const [records, tickets] = await Promise.all([
-    withNames(ctx, rows.map((row) => toAlertRecord(row, viewer, ctx.clock.now()))),
-    ticketIds.length === 0
-      ? []
-      : listTickets(ctx, { reader: { viewer }, ticketIds, limit: ticketIds.length }),
-  ]);
+  const records = await withNames(ctx, rows.map((row) => toAlertRecord(row, viewer, ctx.clock.now())));
+  const tickets = ticketIds.length === 0 ? [] : await (await import("../budgets/tickets/mod.ts"))
+    .listTickets(ctx, { reader: { viewer }, ticketIds, limit: ticketIds.length });
   const byId = new Map(tickets.map((ticket) => [ticket.ticket_id, ticket]));
   return records.map((record, index) => {
     const row = rows[index]!;

@@ -1,5 +1,5 @@
-import type { Severity } from "../contract/values.ts";
-import { type ChannelConfig, nameChannels } from "../config/mod.ts";
+import type { DigestPeriod, Severity } from "../contract/values.ts";
+import { type ChannelConfig, nameChannels, type QuietHours } from "../config/mod.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { checkNames, namesOf } from "../kernel/known_names.ts";
 import type { NamedChannel } from "../delivery/channels/mod.ts";
@@ -17,6 +17,10 @@ export interface ChannelInput {
   timeout_ms?: number;
   /** True if it is told that an alert was acknowledged or resolved; default true of `pagerduty` only. */
   send_resolved?: boolean;
+  /** The period of the digests of the spending that it gets. */
+  digest?: DigestPeriod;
+  /** The hours in which its deliveries wait. */
+  quiet_hours?: QuietHours;
   /** A setting of the kind, as in the config file. */
   [setting: string]: unknown;
 }
@@ -61,6 +65,8 @@ const OWN_NAMES = namesOf<NamedChannel>({
   minSeverity: true,
   timeoutMs: true,
   sendResolved: true,
+  digest: true,
+  quietHours: true,
   send: true,
   close: true,
 });
@@ -70,6 +76,7 @@ const IN_CONFIG: Readonly<Record<string, string>> = {
   minSeverity: "min_severity",
   timeoutMs: "timeout_ms",
   sendResolved: "send_resolved",
+  quietHours: "quiet_hours",
 };
 
 /** Refuses names in the other case: an object's would be ignored, and a kind may refuse them only when it sends. */

@@ -5,13 +5,13 @@ import { PurserError } from "../kernel/errors.ts";
 
 /** A channel of the config. */
 export interface ChannelConfig {
-  /** The name of its plugin. */
+  /** The name of its plugin; default `custom` of an object of a program. */
   kind: string;
   /** Unique among the channels. */
   name: string;
-  /** The lowest severity that it is notified of. */
+  /** The lowest severity that it is notified of. Default: `info`. */
   minSeverity: Severity;
-  /** The timeout of one attempt. */
+  /** The timeout of one attempt. Default: 10,000. */
   timeoutMs: number;
   /** True if it is told that an alert was acknowledged or resolved. */
   sendResolved?: true;

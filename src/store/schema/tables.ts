@@ -81,7 +81,7 @@ export const priceRows = sqliteTable("price_rows", {
   model: text("model").notNull(),
   serviceTier: text("service_tier"),
   fromDay: text("from_day"),
-  rates: text("rates", { mode: "json" }).$type<Record<string, number>>().notNull(),
+  rates: text("rates", { mode: "json" }).$type<Record<string, number | string>>().notNull(),
   createdAt: int("created_at").notNull(),
   updatedAt: int("updated_at").notNull(),
 });

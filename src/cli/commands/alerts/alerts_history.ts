@@ -56,7 +56,7 @@ async function listAlerts(ctx: CommandContext): Promise<void> {
         cell: (alert) => formatMeasured(alert.test ? { ...alert, value_usd: null, value_pct: null } : alert),
         drop: 0,
       },
-      { title: "SOURCE", cell: sourceOf, cutTo: 8, drop: 1 },
+      { title: "SOURCE", cell: sourceOf, cutTo: 8, drop: 0.5 },
       { title: "ALERT", cell: (alert) => alert.alert_id, drop: 3 },
       {
         title: "CHANNELS",
@@ -91,7 +91,9 @@ function sourceOf(alert: Alert): string {
     : threshold_type === "per_session_usd"
     ? session_id
     : null;
-  const parts = [agent_id, scope, key === undefined ? null : `key ${key}`];
+  // Calls that name no agent have the name of their key.
+  const isNamedByKey = agent_id !== null && (key === agent_id || key?.startsWith(`${agent_id} (`));
+  const parts = [isNamedByKey ? null : agent_id, scope, key === undefined ? null : `key ${key}`];
   return parts.filter((part) => part !== null).join(" ") || "-";
 }
 
