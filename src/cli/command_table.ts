@@ -8,6 +8,7 @@ import { backup, restore } from "./commands/backup/backup.ts";
 import { BUDGET_COMMANDS } from "./commands/budgets/budgets.ts";
 import { channelsList, channelsTry } from "./commands/channels/channels.ts";
 import { completions } from "./commands/completions.ts";
+import { CONFIG_COMMANDS } from "./commands/config/config.ts";
 import { cost } from "./commands/cost/cost.ts";
 import { costExplain } from "./commands/cost/cost_explain.ts";
 import { dashboard } from "./commands/dashboard.ts";
@@ -79,6 +80,7 @@ export const COMMANDS: readonly Command[] = [
   profilesList,
   profilesAdd,
   profilesRemove,
+  ...CONFIG_COMMANDS,
   gatewayEnv,
   otlpEnv,
   ...GATE_COMMANDS,
