@@ -2,6 +2,7 @@ import { toSqlite } from "../dialect.ts";
 import { statements as ledger } from "./m0022_ledger.ts";
 import { statements as limits } from "./m0022_limits.ts";
 import {
+  alertStates,
   audit,
   calendars,
   keyTags,
@@ -40,6 +41,7 @@ export const steps: readonly Migration[] = [
   { version: 30, name: "tickets", since: "0.2.0", statements: tickets },
   { version: 31, name: "rule_subjects", since: "0.2.0", statements: ruleSubjects },
   { version: 32, name: "price_rows", since: "0.2.0", statements: priceRows },
+  { version: 33, name: "alert_states", since: "0.2.0", statements: alertStates },
 ];
 
 /** The steps in SQLite, in files and on servers. */

@@ -292,6 +292,18 @@ export const ruleSubjects: readonly string[] = [
   `ALTER TABLE alerts ADD COLUMN scope ${TEXT}`,
 ];
 
+/** The states of alerts: firing, then acknowledged by a person, then resolved. */
+export const alertStates: readonly string[] = [
+  // acknowledged_by: the name of the key, or user@host of a command. resolved_at: once instances have told the channels.
+  `ALTER TABLE alerts ADD COLUMN acknowledged_at ${INTEGER}`,
+  `ALTER TABLE alerts ADD COLUMN acknowledged_by ${TEXT}`,
+  `ALTER TABLE alerts ADD COLUMN note ${TEXT}`,
+  `ALTER TABLE alerts ADD COLUMN resolved_at ${INTEGER}`,
+  `CREATE INDEX alerts_open ON alerts (position) WHERE resolved_at IS NULL AND is_test = 0`,
+  // What a delivery tells of: null for that an alert fires, else "acknowledged" or "resolved".
+  `ALTER TABLE deliveries ADD COLUMN event ${TEXT}`,
+];
+
 /** The prices that people set, which all instances use. */
 export const priceRows: readonly string[] = [
   // rates: JSON of the fields of a price row of the config but for the other columns. name is made of these columns.
