@@ -126,58 +126,55 @@ export const sumOf = (amount: string, source: string) =>
   `(SELECT ${toNano("w", "n")} FROM (SELECT ${sumOfParts(`${amount} / ${NANO_PER_USD}`)} AS w,
     ${sumOfParts(`${amount} % ${NANO_PER_USD}`)} AS n ${source}) sums)`;
 
-/** SQL for the scopes of a call `r` that budgets name, and for the one that a budget `x` counts by itself. */
+/** SQL for the scopes of a call `r` that budgets name. */
 const NAMED_SCOPES = [`'${ALL_CALLS}'`, ...BUDGETED.map((kind) => `r.${kind}`)];
-const EACH_VALUE = `CASE WHEN x.shape IS NOT NULL THEN ${SHAPED_VALUE} ELSE CASE x.each ${
-  BUDGETED.map((kind) => `WHEN '${kind}' THEN r.${kind}`).join(" ")
-} END END`;
 
-/** SQL for the raises of the limit of a budget `x` for a counter that hold at the time of a call `r`. */
-const extraOf = (counter: string) =>
+/** SQL for the raises of the limit of a budget `x` for a counter that hold at the time of a call. */
+const extraOf = (counter: string, at: string) =>
   `CASE WHEN EXISTS (SELECT 1 FROM budget_raises e WHERE e.budget_id = x.budget_id) THEN ${
     sumOf(
       "e.extra_nano_usd",
-      `FROM budget_raises e WHERE e.budget_id = x.budget_id AND (e.until IS NULL OR e.until > r.at)
+      `FROM budget_raises e WHERE e.budget_id = x.budget_id AND (e.until IS NULL OR e.until > ${at})
       AND (e.scope IS NULL OR e.scope = ${counter})`,
     )
   } ELSE 0 END`;
 
-const ofBudget = (counter: string) =>
-  `r.n, x.budget_id, x.name, x.per, x.mode, x.action, x.allow_unpriced,
-  x.limit_nano_usd AS amount, ${extraOf(counter)} AS extra, x.warn_at, ${counter} AS scope`;
-
-// With `each`, a budget stands aside where another names that very value for the same period.
+// Not in a second place of the same query: SQLite prepares all that an expression reads once for each copy of it.
 const COUNTER = `CASE WHEN x.shape IS NOT NULL THEN ${SHAPED_VALUE} ELSE
   CASE x.per WHEN 'run' THEN r.run WHEN 'session' THEN r.session
-  ELSE CASE WHEN x.each IS NULL THEN x.scope ELSE ${EACH_VALUE} END END END`;
-const NAMED_BUDGET = `SELECT ${ofBudget(COUNTER)},
+  ELSE CASE x.each ${
+  BUDGETED.map((kind) => `WHEN '${kind}' THEN r.${kind}`).join(" ")
+} ELSE x.scope END END END`;
+// With `each`, a budget stands aside where another names that very value for the same period.
+const STANDS = `(x.each IS NULL OR NOT EXISTS (SELECT 1 FROM budgets o ${indexedBy("budgets_enabled")}
+      WHERE o.enabled = 1 AND o.scope = x.scope AND o.per = x.per AND o.each IS NULL))`;
+const BUDGET = "x.budget_id, x.name, x.per, x.mode, x.action, x.allow_unpriced, x.limit_nano_usd AS amount";
+/** The budgets `x` that a join with calls `r` selects. */
+const namedBudgets = (from: string, isNamed: string) =>
+  `SELECT x.n, ${BUDGET}, ${
+    extraOf("x.scope", "x.at")
+  } AS extra, x.warn_at, x.scope, x.starts, x.counted_by, x.calendar FROM (
+    SELECT r.n, r.at, x.budget_id, x.name, x.per, x.mode, x.action, x.allow_unpriced, x.limit_nano_usd, x.warn_at, x.each,
+      ${COUNTER} AS scope,
       CASE WHEN x.calendar IS NOT NULL THEN ${windowStart("x.calendar", "x.per", "r.at")} ELSE
         CASE x.per WHEN 'day' THEN r.day WHEN 'month' THEN r.month WHEN 'week' THEN r.week WHEN 'hour' THEN r.hour
         WHEN 'quarter' THEN r.quarter WHEN '30d' THEN r.days_30
         WHEN 'lifetime' THEN coalesce(x.counts_from, 0) ELSE 0 END END AS starts,
       CASE x.per WHEN 'hour' THEN 'minute' ELSE ${daysIn("x.calendar")} END AS counted_by,
-      x.calendar`;
-const STANDS = `(x.each IS NULL OR NOT EXISTS (SELECT 1 FROM budgets o ${indexedBy("budgets_enabled")}
-        WHERE o.enabled = 1 AND o.scope = ${EACH_VALUE} AND o.per = x.per AND o.each IS NULL))`;
+      x.calendar
+    FROM ${from} ${indexedBy("budgets_enabled")} ${isNamed} LIMIT ${FOREVER}
+  ) x WHERE x.scope IS NOT NULL AND ${STANDS}`;
 const BUDGETS = `b AS MATERIALIZED (
-  SELECT * FROM (
-    ${NAMED_BUDGET}
-    FROM r CROSS JOIN budgets x ${indexedBy("budgets_enabled")}
-    WHERE x.enabled = 1 AND x.scope IN (${NAMED_SCOPES})
-      AND ${STANDS}
-    LIMIT ${FOREVER}
-  ) named WHERE scope IS NOT NULL
+  ${namedBudgets("r CROSS JOIN budgets x", `WHERE x.enabled = 1 AND x.scope IN (${NAMED_SCOPES})`)}
   UNION ALL
-  SELECT * FROM (
-    ${NAMED_BUDGET}
-    FROM g ${ORDERED_JOIN} r ON r.n = g.n ${ORDERED_JOIN} budgets x ${
-  indexedBy("budgets_enabled")
-} ON x.scope = g.scope
-    WHERE x.enabled = 1 AND ${STANDS}
-    LIMIT ${FOREVER}
-  ) subjects WHERE scope IS NOT NULL
+  ${
+  namedBudgets(
+    `g ${ORDERED_JOIN} r ON r.n = g.n ${ORDERED_JOIN} budgets x`,
+    "ON x.scope = g.scope WHERE x.enabled = 1",
+  )
+}
   UNION ALL
-  SELECT ${ofBudget("(a.value ->> 0)")}, 0, 'day', NULL
+  SELECT r.n, ${BUDGET}, ${extraOf("(a.value ->> 0)", "r.at")}, x.warn_at, a.value ->> 0, 0, 'day', NULL
   FROM r CROSS JOIN json_each(r.ancestors) a CROSS JOIN budgets x ${indexedBy("budgets_enabled")}
   WHERE x.enabled = 1 AND x.scope IN ('', a.value ->> 1) AND x.per = 'run'
   UNION ALL
@@ -207,17 +204,15 @@ const RUNS = `m(scope, run_id) AS MATERIALIZED (
 } ON c.parent_run_id = m.run_id
 )`;
 
+// Both are read only where there is a counter that needs them, as each is materialized at its first row.
 const TAIL = `t AS MATERIALIZED (
   SELECT c.at, ${COUNTED.map((kind) => `${columnOf(kind)} AS ${kind}`).join(", ")}, c.cost_nano_usd AS cost
-  FROM calls c ${NOT_INDEXED}
-  WHERE ${isAfter(DECIDED_POSITION, "c.position")} AND c.cost_nano_usd <> 0 AND EXISTS (SELECT 1 FROM k)
+  FROM calls c ${NOT_INDEXED} WHERE ${isAfter(DECIDED_POSITION, "c.position")} AND c.cost_nano_usd <> 0
 )`;
 
 const SHAPED_TAIL = `u AS MATERIALIZED (
   SELECT c.at, c.scope, c.cost_nano_usd AS cost FROM call_scopes c
-  WHERE ${
-  isAfter(DECIDED_POSITION, "c.position")
-} AND c.cost_nano_usd <> 0 AND EXISTS (SELECT 1 FROM k WHERE k.kind = '${BY}')
+  WHERE ${isAfter(DECIDED_POSITION, "c.position")} AND c.cost_nano_usd <> 0
 )`;
 
 const FIRST_MINUTE_ENDS = startSql("minute", `k.starts + ${MINUTE_MS - 1}`);

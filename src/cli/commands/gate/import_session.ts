@@ -85,7 +85,7 @@ export async function importSession(
   let booking: BookingCore | undefined;
   const open = async () =>
     booking ??= connection.core &&
-      (await import("../../../service/booking/mod.ts")).openBooking(connection.core);
+      await (await import("../../../service/booking/mod.ts")).openBooking(connection.core);
   const books = createImportBooks(connection, { machine: machineName, importer: importer.name }, open);
   const context = {
     files: sync,
