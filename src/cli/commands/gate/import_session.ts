@@ -75,7 +75,7 @@ export async function readSessionStates(
  * @throws {PurserError} `unavailable` if one of them can't be read
  */
 export async function importSession(
-  { clock, config }: Pick<CommandContext, "clock" | "config">,
+  { clock, config, env }: Pick<CommandContext, "clock" | "config" | "env">,
   connection: Connection,
   { importer, found, machine, machineName }: SessionLogs,
   states: Map<string, KnownFile>,
@@ -86,7 +86,7 @@ export async function importSession(
   const open = async () =>
     booking ??= connection.core &&
       await (await import("../../../service/booking/mod.ts")).openBooking(connection.core);
-  const books = createImportBooks(connection, { machine: machineName, importer: importer.name }, open);
+  const books = createImportBooks(connection, { machine: machineName, importer: importer.name, env }, open);
   const context = {
     files: sync,
     clock,
