@@ -1,6 +1,6 @@
 import { fieldsOf, wordOf } from "./plan_window.ts";
 
-/** Where an agent keeps the account that it is signed in to. */
+/** The file in which an agent keeps the account that it is signed in to. */
 export interface AccountFile {
   pathOf(home: string, env: Readonly<Record<string, string | undefined>>): string;
   /** Returns the account in the JSON of the file; undefined for one that names no plan of its own. */
