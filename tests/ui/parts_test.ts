@@ -193,7 +193,7 @@ Deno.test({
         await chart.focus();
         const readout = page.getByRole("figure", { name: "Spend" }).locator("output");
         await page.keyboard.press("ArrowRight");
-        assert.equal(await readout.textContent(), "2026-11-01 · Nov 1, 5:30 AM GMT+5:30$4.00");
+        assert.equal(await readout.textContent(), "2026-11-01 · Nov 1, 5:30 AM GMT+5:30");
         await page.keyboard.press("End");
         assert.equal(await readout.textContent(), "2026-11-14 · Nov 14, 5:30 AM GMT+5:30$17.00");
         await page.keyboard.press("ArrowLeft");
