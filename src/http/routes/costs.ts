@@ -1,4 +1,3 @@
-import { summarizeSpending } from "../../budgets/summary/mod.ts";
 import { calendarWith } from "../../contract/calendars/calendar_input.ts";
 import { reportDays } from "../../contract/windows.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
@@ -167,6 +166,7 @@ export function createRoutes(core: Core) {
     )
     .openapi(summary, async (c) => {
       const { session_id: sessionId, agent_id: agentId } = c.req.valid("query");
+      const { summarizeSpending } = await import("../../budgets/summary/mod.ts");
       return c.json(await summarizeSpending(core, viewerOfRequest(c), { sessionId, agentId }), 200);
     })
     .openapi(tagKeys, async (c) => {

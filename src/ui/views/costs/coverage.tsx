@@ -177,7 +177,7 @@ const rate = (id: keyof SetPrice & string, title: string): Column<SetPrice> => (
   title,
   isMoney: true,
   sortBy: (price) => price[id] as number,
-  cell: (price) => <Money usd={price[id] as number} />,
+  cell: (price) => price[id] === undefined ? `${price.change_percent}%` : <Money usd={price[id] as number} />,
 });
 
 const PRICES: Column<SetPrice>[] = [
@@ -190,7 +190,7 @@ const PRICES: Column<SetPrice>[] = [
     title: "",
     cell: (price) => (
       <span class="actions">
-        <EditButton resource={PRICE} of={price} />
+        {price.change_percent === undefined && <EditButton resource={PRICE} of={price} />}
         <RemoveButton resource={PRICE} of={price} />
       </span>
     ),
