@@ -9,6 +9,7 @@ import { BUDGET_COMMANDS } from "./commands/budgets/budgets.ts";
 import { channelsList, channelsTry } from "./commands/channels/channels.ts";
 import { digest } from "./commands/channels/digest.ts";
 import { completions } from "./commands/completions.ts";
+import { CONFIG_COMMANDS } from "./commands/config/config.ts";
 import { cost } from "./commands/cost/cost.ts";
 import { costExplain } from "./commands/cost/cost_explain.ts";
 import { dashboard } from "./commands/dashboard.ts";
@@ -82,6 +83,7 @@ export const COMMANDS: readonly Command[] = [
   profilesList,
   profilesAdd,
   profilesRemove,
+  ...CONFIG_COMMANDS,
   gatewayEnv,
   otlpEnv,
   ...GATE_COMMANDS,

@@ -36,7 +36,7 @@ export const ROWS: readonly Row[] = [
   { line: "agents show ../..", code: 2, err: /as an id/, isOffline: true },
   { line: "cost --profile nope", code: 2, err: /^error: Cannot use --profile: /, isOffline: true },
   { line: "completions zsh", out: /^#compdef purser\n/, isOffline: true },
-  { line: "completions zhs", code: 2, err: /not one of bash, zsh, fish/, isOffline: true },
+  { line: "completions zhs", code: 2, err: /not one of bash, zsh, fish, powershell/, isOffline: true },
   {
     line: "gateway env openai --server https://purser.example.com",
     out:
@@ -347,6 +347,8 @@ export const ROWS: readonly Row[] = [
   },
   { line: "profiles remove prd", code: 3, err: /did you mean prod\?/ },
   { line: "profiles remove prod", out: /^Removed profile prod/ },
+  { line: "config check", out: / is valid\n$/ },
+  { line: "config show --json", out: /"setting":"port","value":"8420","source":"default"/ },
   { line: "agents remove helper", out: /^Removed agent helper/ },
   { line: "agents remove helper --json", code: 3, err: /"code":"not_found"/ },
 

@@ -1,4 +1,4 @@
-import { describeFields } from "../../../contract/describe_fields.ts";
+import { describeFields } from "../../../contract/definitions/describe_fields.ts";
 import type { AuditEntry } from "../../../contract/service.ts";
 import { AUDIT_KINDS } from "../../../contract/values.ts";
 import { usePages } from "../../hooks/data.ts";

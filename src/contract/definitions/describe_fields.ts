@@ -1,4 +1,4 @@
-import type { AuditEntry } from "./service.ts";
+import type { AuditEntry } from "../service.ts";
 
 /** Describes the fields of an entry of the audit log, ids last: `limit_usd 50 → 80`, or `limit_usd 50` of what is new or removed. */
 export function describeFields({ before, after }: Pick<AuditEntry, "before" | "after">): string[] {
