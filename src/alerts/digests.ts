@@ -29,7 +29,7 @@ type DigestContext = Partial<Calendar> & { store: Pick<Store, "readLong">; clock
 const calendarOf = (ctx: Partial<Calendar>): Calendar => ({
   timeZone: ctx.timeZone ?? UTC.timeZone,
   weekStart: ctx.weekStart ?? UTC.weekStart,
-  monthStartDay: UTC.monthStartDay,
+  monthStartDay: ctx.monthStartDay ?? UTC.monthStartDay,
 });
 
 /** Reads the digest of the last whole day or week before a time. */
@@ -51,7 +51,7 @@ export async function readDigest(
   const [total, earlier, forecast, people, teams, sessions] = await Promise.all([
     readCostTotal(store, { from, to }),
     readCostTotal(store, { from: before, to: from }),
-    forecastCosts(store, {}, ctx.clock.now()),
+    forecastCosts(store, {}, ctx.clock.now(), calendar),
     byTag("tag:user"),
     byTag("tag:team"),
     listTopCosts(store, { from, to, groupBy: "session", limit: LISTED }),
@@ -96,7 +96,7 @@ function describe(digest: Omit<Digest, "title" | "facts">): Pick<Digest, "title"
   };
   if (unpriced > 0) facts.push({ label: "Calls without a price", value: String(unpriced) });
   if (digest.forecast_usd !== null) {
-    facts.push({ label: "Forecast of the month", value: usd(digest.forecast_usd) });
+    facts.push({ label: "Forecast of the month", value: `$${digest.forecast_usd.toFixed(2)}` });
   }
   add("Person", digest.people);
   add("Team", digest.teams);
