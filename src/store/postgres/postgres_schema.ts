@@ -145,6 +145,7 @@ const tables: readonly string[] = [
 const sightingTables: readonly string[] = [
   `ALTER TABLE calls ADD COLUMN stands ${text}`,
   `ALTER TABLE calls ADD COLUMN plan_nano_usd ${int}`,
+  `ALTER TABLE calls ADD COLUMN request_id ${text}`,
   ...["runs", "sessions", "totals", "days", "hours"].map((kind) =>
     `ALTER TABLE usage_${kind} ADD COLUMN plan_whole_usd ${INT} DEFAULT 0, ADD COLUMN plan_rest_nano_usd ${INT} DEFAULT 0,
   ADD COLUMN lower_bound_calls ${INT} DEFAULT 0`
