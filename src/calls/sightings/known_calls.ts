@@ -99,10 +99,10 @@ const BY_REQUEST = `SELECT s.request_id, s.call_id FROM json_each(?1) j ${NEAR_D
   ON s.day = ${OF_DAY} AND s.request_id = j.key`;
 const REQUEST_IN_ROW = `SELECT c.request_id, c.call_id FROM json_each(?1) j ${NEAR_DAYS} calls c
   ON ${DAY_OF_CALL} = ${OF_DAY} AND ${endOf("c.request_id")} = ${endOf("j.key")} AND c.request_id = j.key`;
-// A witness that is named after the id of the answer is found by that.
+// A log's record that is named after the id of the answer is found by that.
 const WITNESS_IN_ROW = `SELECT NULL, c.call_id, c.source FROM json_each(?1) j ${NEAR_DAYS} calls c
   ON ${DAY_OF_CALL} = ${OF_DAY} AND substr(c.call_id, (length(c.call_id) - 19), 12) = ${endOf("j.key")}
-WHERE (c.source IN ('log', 'otlp')) AND (c.response_id IS NULL OR (replace(c.response_id, ':', '') <> c.response_id)
+WHERE (c.source IN ('log', 'otlp')) AND (c.response_id IS NULL OR (c.source = 'otlp') OR (replace(c.response_id, ':', '') <> c.response_id)
   OR (substr(c.call_id, ((length(c.call_id) - 8) - length(c.response_id)), (length(c.response_id) + 1)) <> (':' || c.response_id)))
   AND c.adjusts IS NULL`;
 
@@ -153,7 +153,7 @@ export async function findKnown({ store, query }: CallContext, set: readonly Wit
       { sql: REQUEST_IN_ROW, args: [requestIds] },
       { sql: findBy("fingerprint"), args: [list(set.map(({ fingerprint }) => fingerprint))] },
       { sql: WITNESS_IN_ROW, args: [listByDay(set, ({ witness }) => witness)] },
-      { sql: BY_RESPONSE, args: [listByDay(set, ({ said }) => said.response ?? null, lastPartOf)] },
+      { sql: BY_RESPONSE, args: [listByDay(set, ({ said }) => said.response ?? null, idInName)] },
       ...callsByCounts(byCounts),
     ],
     { isLong: set.length >= LONG_SET },
@@ -212,7 +212,9 @@ const toWitnesses = (rows: readonly ModelCall[], kept: ReadonlyMap<string, unkno
     said: [said],
   }));
 
-const lastPartOf = ({ witness }: Witnessed) => witness.slice(witness.lastIndexOf(":") + 1);
+/** Returns what may be the id of the answer in the name of a witness. */
+const idInName = ({ witness }: Witnessed) =>
+  witness.startsWith("log:") ? witness.slice(witness.lastIndexOf(":") + 1) : null;
 
 /** Returns a JSON object of ids with their days; an id may stand in it with several, each read as a row. */
 function listByDay(set: readonly Witnessed[], ...idsOf: ((one: Witnessed) => string | null)[]): string {

@@ -28,7 +28,7 @@ export const sightings: readonly string[] = [
   "CREATE INDEX calls_by_request ON calls (((at / 86400000)), substr(request_id, (length(request_id) - 11))) " +
   "WHERE request_id IS NOT NULL",
   "CREATE INDEX calls_by_witness ON calls (((at / 86400000)), substr(call_id, (length(call_id) - 19), 12)) " +
-  "WHERE (source IN ('log', 'otlp')) AND (response_id IS NULL OR (replace(response_id, ':', '') <> response_id) " +
+  "WHERE (source IN ('log', 'otlp')) AND (response_id IS NULL OR (source = 'otlp') OR (replace(response_id, ':', '') <> response_id) " +
   "OR (substr(call_id, ((length(call_id) - 8) - length(response_id)), (length(response_id) + 1)) <> (':' || response_id))) " +
   "AND adjusts IS NULL",
   // Those that the gateway's row of the same call finds by their counts only.
