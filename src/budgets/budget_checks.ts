@@ -32,16 +32,18 @@ const SHAPED = `SELECT shape, scope FROM (SELECT s.shape, ${
   shapedScopeOf({
     ...{ agent: BOUND(1), session: BOUND(2), key: BOUND(3), model: BOUND(4), provider: BOUND(5) },
     ...{ source: BOUND(6), tags: BOUND(7), tree: BOUND(8) },
+    isOf: (billing) => `${billing} = ${BOUND(9)}`,
   })
 } AS scope FROM spend_shapes s) shaped WHERE scope IS NOT NULL`;
 
 /** Reads the scopes of a call by the shapes of budgets. */
 async function readShaped(
   { store }: { store: Store },
-  { agentId, sessionId, keyId, subjects: { model, provider, source, tags } = {} }: CheckedCall,
+  { agentId, sessionId, keyId, subjects: { model, provider, source, billing, tags } = {} }: CheckedCall,
 ): Promise<Map<string, string>> {
   const rootSessionId = sessionId == null ? null : await readRootSession({ store }, sessionId);
-  const args = [agentId, sessionId, keyId, model, provider, source, tags && tagsText(tags), rootSessionId];
+  const text = tags && tagsText(tags);
+  const args = [agentId, sessionId, keyId, model, provider, source, text, rootSessionId, billing];
   const { rows } = await store.read({ sql: SHAPED, args: args.map((arg) => arg ?? null) });
   return new Map(rows as [string, string][]);
 }

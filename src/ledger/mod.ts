@@ -65,6 +65,7 @@ export { addShapes, DROP_SHAPES, shapeLogic } from "./spend_shapes.ts";
 export {
   ALL_CALLS,
   ALL_SEEING,
+  amountIn,
   BY,
   callScopes,
   columnOf,
@@ -75,6 +76,7 @@ export {
   idInScope,
   idOfScope,
   IN_WINDOWS,
+  isOfPlan,
   isScopeBy,
   isScopeOf,
   keyScopeIn,

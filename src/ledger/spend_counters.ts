@@ -52,7 +52,7 @@ export function countersOf(entry: string): string {
     ...WINDOW_KINDS.map((kind) =>
       `SELECT '${kind}', shaped.scope, ${
         startsOf(kind, at)
-      }, ${cost}, ${at} FROM call_scopes shaped WHERE shaped.position = ${entry}.position AND shaped.scope IS NOT NULL AND ${costs}`
+      }, shaped.cost_nano_usd, ${at} FROM call_scopes shaped WHERE shaped.position = ${entry}.position AND shaped.scope IS NOT NULL AND shaped.cost_nano_usd <> 0`
     ),
   ].join("\nUNION ALL ");
 }
@@ -110,11 +110,11 @@ export function sumOfKind(kind: string, scope: string, from: string, to: string)
     WHERE own_counter.kind = ${kind} AND own_counter.scope = ${scope} AND own_counter.start >= ${from} AND own_counter.start < ${to}) sums)`;
 }
 
-/** SQL for the total cost of the entries of a source, in nano-USD. */
-export function sumOfCalls(source: string): string {
+/** SQL for the total cost of the entries of a source, in nano-USD; or for that of other amounts of theirs. */
+export function sumOfCalls(source: string, amount = "c.cost_nano_usd"): string {
   return `(SELECT ${toNano("w", "r")} FROM (
-    SELECT ${sumOfParts(`c.cost_nano_usd / ${NANO_PER_USD}`)} AS w, ${
-    sumOfParts(`c.cost_nano_usd % ${NANO_PER_USD}`)
+    SELECT ${sumOfParts(`(${amount}) / ${NANO_PER_USD}`)} AS w, ${
+    sumOfParts(`(${amount}) % ${NANO_PER_USD}`)
   } AS r
     FROM calls c ${source}) sums)`;
 }

@@ -1,5 +1,5 @@
 import { BUDGETED, dimension } from "../../contract/costs/dimensions.ts";
-import { idInScope, scopeSql } from "../../ledger/mod.ts";
+import { idInScope, isOfPlan, scopeSql } from "../../ledger/mod.ts";
 import {
   DATABASE_NOW,
   ORDERED_JOIN,
@@ -49,7 +49,9 @@ const NEAR = `CASE b.warn_at WHEN '[]' THEN b.amount ELSE ${
 const verdicts = (fitsStop: string, fitsStrict: string, more = "") =>
   `d AS MATERIALIZED (
   SELECT n, min(CASE WHEN fits THEN 1 ELSE 0 END) AS fits, max(strictness) AS strictness, min(until_near) AS headroom FROM (
-    SELECT b.n, CASE WHEN b.mode = 'stop' THEN 0 WHEN b.action = 'watch' THEN 1 ELSE 2 END AS strictness, ${NEAR} - s.settled AS until_near,
+    SELECT b.n, CASE WHEN b.mode = 'stop' THEN 0 WHEN b.action = 'watch' THEN 1 ELSE 2 END AS strictness, CASE WHEN ${
+    isOfPlan("b.scope")
+  } THEN -1 ELSE ${NEAR} - s.settled END AS until_near,
       b.action = 'watch' OR (s.settled < ${CEILING} AND (r.is_unpriced = 0 OR b.allow_unpriced = 1)
         AND CASE b.mode WHEN 'stop' THEN ${fitsStop}
           ELSE r.is_unpriced = 1 OR r.worst IS NOT NULL AND ${fitsStrict} <= ${CEILING} END) AS fits

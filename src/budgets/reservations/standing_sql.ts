@@ -4,6 +4,7 @@ import { MINUTE_MS } from "../../kernel/clock.ts";
 import { NANO_PER_USD } from "../../kernel/money.ts";
 import {
   ALL_CALLS,
+  amountIn,
   atMost64Bits,
   BY,
   columnOf,
@@ -63,6 +64,7 @@ export const CALL_COLUMNS = [
   "model",
   "provider",
   "source",
+  "billing",
   "tags",
   // The time under which it is booked, and the starts of the windows of UTC that hold it.
   "at",
@@ -114,6 +116,7 @@ const SHAPED = `g AS MATERIALIZED (
     provider: "r.provider",
     source: "r.source",
     tags: "r.tags",
+    isOf: (billing) => `${billing} = r.billing`,
   })
 } AS scope FROM spend_shapes s CROSS JOIN r
 )`;
@@ -233,6 +236,7 @@ const HOUR = `${counterSum("minute", "k.scope", FIRST_MINUTE_ENDS, FOREVER)} + $
     `${
       indexedBy("calls_by_time")
     } WHERE c.at >= k.starts AND c.at < ${FIRST_MINUTE_ENDS} AND ${IS_COUNTED} AND ${IS_OF}`,
+    amountIn("k.scope", "c"),
   )
 }`;
 

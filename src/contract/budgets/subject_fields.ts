@@ -4,8 +4,8 @@ import { namedFields, namedValues } from "../costs/dimension_fields.ts";
 import { DIMENSIONS } from "../costs/dimensions.ts";
 import { Tags } from "../tags/tag_schemas.ts";
 import { TAG_LIMITS } from "../tags/tags.ts";
-import { BUDGET_EACH, type BudgetPeriod, CALL_SOURCES, SIGHTING_SOURCES } from "../values.ts";
-import { type SubjectFields, type SubjectKind, subjectsOf } from "./subjects.ts";
+import { BILLINGS, BUDGET_EACH, type BudgetPeriod, CALL_SOURCES, SIGHTING_SOURCES } from "../values.ts";
+import { isBilling, type SubjectFields, type SubjectKind, type SubjectPart, subjectsOf } from "./subjects.ts";
 
 /* The wire schemas of the fields by which budgets and alert rules name the calls that they count. */
 
@@ -27,6 +27,9 @@ const Model = z.string().regex(
 );
 const PROVIDER = "Counts only calls of this provider";
 const SOURCE = "Counts only calls of this source, such as those of the gateway";
+const BILLING =
+  "`plan`: counts what the calls that a plan pays for, such as a subscription, would cost by the API; `billed`: only the cost of " +
+  "calls that are billed, and lets those of a plan pass; null: the cost of all, which is 0 for those of a plan";
 const TAGS = "Counts only calls that have all of these tags";
 
 /** The fields that name subjects, as an author sends them. */
@@ -40,6 +43,7 @@ export const subjectFields = {
   provider: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, "must be the name of a provider").nullish()
     .openapi({ description: PROVIDER, example: "anthropic" }),
   source: z.enum(CALL_SOURCES).nullish().openapi({ description: SOURCE, example: "gateway" }),
+  billing: z.enum(BILLINGS).nullish().openapi({ description: BILLING, example: "plan" }),
 };
 
 /** The subjects of one call that is about to be made, besides its agent, session and key. */
@@ -52,6 +56,9 @@ export const callSubjects = {
   source: z.enum(SIGHTING_SOURCES).optional().openapi({
     description: "How the call will be told; `report` if not given",
   }),
+  billing: z.enum(BILLINGS).optional().openapi({
+    description: "Who will pay for the call; `billed` if not given",
+  }),
 };
 
 /** The same, as answers have them. */
@@ -61,6 +68,7 @@ export const subjectValues = {
   model: z.string().nullable().openapi({ description: MODEL }),
   provider: z.string().nullable().openapi({ description: PROVIDER }),
   source: z.enum(CALL_SOURCES).nullable().openapi({ description: SOURCE }),
+  billing: z.enum(BILLINGS).nullable().openapi({ description: BILLING }),
 };
 
 /** The fields of what counts by subjects. */
@@ -68,9 +76,13 @@ type Counting = SubjectFields & { readonly each?: SubjectKind | null | undefined
 type Field = keyof typeof subjectFields | "each";
 
 /** The field that names a value of a kind of subjects. */
-const fieldOf = (kind: SubjectKind | "tree"): Field =>
+const fieldOf = (kind: SubjectPart): Field =>
   kind === "tree"
     ? "session_id"
+    : isBilling(kind)
+    ? "billing"
+    : kind.startsWith("model~")
+    ? "model"
     : kind.startsWith("tag:")
     ? "tags"
     : kind === "source"
@@ -97,7 +109,7 @@ export function faultsOfSubjects(
   const other = named.find((part) => part !== "agent") ?? (named.length > 1 ? named[1] : undefined);
   if (per === "run" && other !== undefined) {
     refuse(
-      fieldOf(other.startsWith("model~") ? "model" : other as SubjectKind),
+      fieldOf(other),
       "can't be together with per run: the runs below a run may be of another session or API key, and call other models",
     );
   }

@@ -195,7 +195,7 @@ const priceRows: readonly string[] = [
 const subjects: readonly string[] = [
   `CREATE TABLE spend_shapes (
   shape ${text} PRIMARY KEY, has_agent ${INT}, has_session ${INT}, has_key ${INT}, has_model ${INT},
-  has_provider ${INT}, has_source ${INT}, pattern ${text}, tag_1 ${text}, tag_2 ${text}, tag_3 ${text},
+  has_provider ${INT}, has_source ${INT}, pattern ${text}, billing ${text}, tag_1 ${text}, tag_2 ${text}, tag_3 ${text},
   tag_4 ${text}, is_filled ${INT} DEFAULT 0)`,
   `ALTER TABLE budgets ADD COLUMN shape ${text}`,
   `ALTER TABLE budget_raises ADD COLUMN scope ${text}`,

@@ -7,7 +7,7 @@ import type { BudgetCounterState } from "../../../contract/budgets/budget_state.
 import { counterText, describeScope } from "../../../contract/budgets/subjects.ts";
 import { nameIn, nameOfValue } from "../../../contract/costs/dimensions.ts";
 import { PAGE_SIZES } from "../../../contract/limits.ts";
-import { CALL_SOURCES, COUNTER_SORTS } from "../../../contract/values.ts";
+import { BILLINGS, CALL_SOURCES, COUNTER_SORTS } from "../../../contract/values.ts";
 import type { Connection } from "../../../client/mod.ts";
 import { type Command, type CommandContext, flag, option } from "../../command.ts";
 import { EXIT } from "../../exit_code.ts";
@@ -320,6 +320,7 @@ const budgetsExplain: Command = {
     model: option("MODEL", "Model of the call", { live: "model" }),
     provider: option("PROVIDER", "Provider of the call"),
     source: option("SOURCE", "Source of the call", { oneOf: CALL_SOURCES }),
+    billing: option("WHO", "Who will pay for the call", { oneOf: BILLINGS }),
     tag: option("KEY=VALUE", "Tag of the call; repeat for more"),
   },
   examples: [
@@ -340,6 +341,7 @@ async function explainBudgets(ctx: CommandContext): Promise<void> {
     model: options.text("model"),
     provider: options.text("provider"),
     source: options.oneOf("source", CALL_SOURCES),
+    billing: options.oneOf("billing", BILLINGS),
     tag: tags.length === 0 ? undefined : tags.map(([key, value]) => `${key}:${value}`),
   });
 }
