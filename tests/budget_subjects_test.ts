@@ -218,6 +218,17 @@ Deno.test("a raise can be for one counter of a budget with many, and is refused 
   assert.match(wrong.body.detail, /no counter of tag:customer "amce"; did you mean "acme"/);
   const tiny = await raise({ extra_usd: 1e-10 });
   assert.deepEqual([tiny.status, tiny.body.details.issues[0].path], [400, "extra_usd"]);
+  // A refusal and a check name the counter, so that a raise can be for it alone.
+  await spend(purser, 14, { tags: { customer: "big & co" } });
+  const refused = await purser.api("POST", "/budgets/reservations", {
+    ...{ agent_id: "a", estimate_usd: 1, tags: { customer: "big & co" } },
+  });
+  assert.match(refused.body.detail, /budgets raise bud_\w+ --usd AMOUNT --counter 'big & co'$/);
+  const { body: [checked] } = await purser.api(
+    "GET",
+    `${BUDGETS}/check?tag=${encodeURIComponent("customer:big & co")}`,
+  );
+  assert.deepEqual(checked.counter, { kind: "tag:customer", id: "big & co" });
   const one = await add(purser, { name: "One", ...MONTH });
   const answer = await purser.api("POST", `${BUDGETS}/${one.budget_id}/raises`, {
     extra_usd: 1,

@@ -145,9 +145,13 @@ const extraOf = (counter: string) =>
     )
   } ELSE 0 END`;
 
+/** SQL for the part of a call that a budget `x` has a counter for each value of; NULL for one counter: `hasCounters()`. */
+const PART = `CASE WHEN x.per = 'run' THEN 'run' WHEN x.each IS NOT NULL THEN x.each
+  WHEN x.shape IS NOT NULL OR x.per = 'session' AND x.scope NOT LIKE 'session %' THEN x.per END`;
+
 const ofBudget = (counter: string) =>
   `r.n, x.budget_id, x.name, x.per, x.mode, x.action, x.allow_unpriced,
-  x.limit_nano_usd AS amount, ${extraOf(counter)} AS extra, x.warn_at, ${counter} AS scope`;
+  x.limit_nano_usd AS amount, ${extraOf(counter)} AS extra, x.warn_at, ${PART} AS part, ${counter} AS scope`;
 
 // With `each`, a budget stands aside where another names that very value for the same period.
 const COUNTER = `CASE WHEN x.shape IS NOT NULL THEN ${SHAPED_VALUE} ELSE
@@ -184,7 +188,7 @@ const BUDGETS = `b AS MATERIALIZED (
   FROM r CROSS JOIN json_each(r.ancestors) a CROSS JOIN budgets x ${indexedBy("budgets_enabled")}
   WHERE x.enabled = 1 AND x.scope IN ('', a.value ->> 1) AND x.per = 'run'
   UNION ALL
-  SELECT r.n, NULL, NULL, 'run', j.value ->> 2, 'refuse', CAST(j.value ->> 3 AS BIGINT), CAST(j.value ->> 1 AS BIGINT), 0, '[]', j.value ->> 0, 0, 'day', NULL
+  SELECT r.n, NULL, NULL, 'run', j.value ->> 2, 'refuse', CAST(j.value ->> 3 AS BIGINT), CAST(j.value ->> 1 AS BIGINT), 0, '[]', NULL, j.value ->> 0, 0, 'day', NULL
   FROM r CROSS JOIN json_each(r.runs) j
 )`;
 
@@ -326,7 +330,9 @@ export const READ_STANDINGS = `${
   with_(ONE_CALL, SHAPED, BUDGETS, COUNTERS, RUNS, TAIL, SHAPED_TAIL, standings(LOST))
 }
 SELECT b.budget_id, b.name, b.per, b.scope, b.starts, b.mode, b.action, b.allow_unpriced, b.amount, b.extra,
-  s.settled, s.estimated, s.worst - s.lost, s.lost, b.calendar, ${windowEnd("b.calendar", "b.per", "r.at")}
+  s.settled, s.estimated, s.worst - s.lost, s.lost, b.calendar, ${
+  windowEnd("b.calendar", "b.per", "r.at")
+}, b.part
 FROM ${EACH_STANDING}`;
 
 /** Reads given counters, in no certain order. */

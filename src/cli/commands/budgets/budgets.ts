@@ -379,8 +379,18 @@ async function printChecks(ctx: CommandContext, query: CheckQuery): Promise<Budg
       { title: "STATE", cell: formatState, paint: paintState },
       resetsColumn(checks, 3),
     ], ctx.layout));
+    for (const check of checks) if (check.ticket_id !== undefined) ctx.print(describeTicket(check));
   }
   return checks;
+}
+
+/** Says which ticket of a reached budget asks for more, or that the next call opens one. */
+function describeTicket({ name, ticket_id, ticket_state, asks_again_at }: BudgetCheck): string {
+  const budget = escapeText(name ?? "");
+  if (ticket_id === null) return `${budget} asks a person: the next call opens a ticket`;
+  return ticket_state === "denied"
+    ? `${budget}: ticket ${ticket_id} was denied; it asks again from ${formatTime(asks_again_at!)} UTC on`
+    : `${budget}: ticket ${ticket_id} is ${ticket_state}; see purser approvals list`;
 }
 
 /** The commands of budgets, in the order of the help. */
