@@ -137,7 +137,7 @@ function counterBy(
 export class BudgetModel {
   readonly budgets: ModelBudget[] = [];
   readonly runs = new Map<string, ModelRun>();
-  /** What each call has cost, or would have by the API if a plan has paid for it. */
+  /** The cost of each call, or its price by the API where a plan has paid for it. */
   readonly calls: (ModelScopes & { at: number; cost: bigint })[] = [];
   readonly reservations = new Map<string, ModelReservation>();
   /** The highest share of each window that was warned of, in thousandths. */
