@@ -10,6 +10,7 @@ const LEFT_OUT = [
   "sqlite_store.ts",
   "postgres_store.ts",
   "database_file.ts",
+  "read_file.ts",
   "call_spool.ts",
   "node_server.ts",
   "smtp/mod.ts",

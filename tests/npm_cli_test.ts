@@ -162,13 +162,13 @@ test("an older Node is refused in one sentence", async () => {
 
 test("tools and channels in TypeScript are loaded as the config file names them, without a warning", async () => {
   await using place = await newNodePlace();
-  for (const name of ["tools.ts", "ntfy_channel.ts"]) {
+  for (const name of ["tools.ts", "pushover_channel.ts"]) {
     await Deno.copyFile(join(ROOT, "examples", name), join(place.folder, name));
   }
   const config = {
     tools: ["./tools.ts"],
-    plugins: ["./ntfy_channel.ts"],
-    channels: [{ kind: "ntfy", topic: "${MY_TOPIC}" }],
+    plugins: ["./pushover_channel.ts"],
+    channels: [{ kind: "pushover", user: "${MY_TOPIC}" }],
     profiles: { other: { db: "${MY_FOLDER}/other.db" } },
   };
   await Deno.writeTextFile(join(place.folder, "purser.json"), JSON.stringify(config));
@@ -183,7 +183,7 @@ test("tools and channels in TypeScript are loaded as the config file names them,
   assert.deepEqual([run.code, run.out], [0, "Called count_words 2 times.\n"]);
   assert.match(run.err, /^3 steps · .* · s\n$/);
   const channels = await purser(place, ["channels", "list"]);
-  assert.match(channels.out, /^ntfy +ntfy +ok /m);
+  assert.match(channels.out, /^pushover +pushover +ok /m);
   assert.equal(channels.err, "");
   const other = ["agents", "set", "there", "--model", "demo:echo", "--profile", "other"];
   assert.equal((await purser(place, other)).code, 0);

@@ -6,18 +6,22 @@ import { openWithChannels, outbox, until } from "./harness/deliveries.ts";
 import { inDirectory } from "./harness/in_directory.ts";
 import { passing, recordingChannel } from "./harness/recording_channel.ts";
 
-/** The most files that a short command executes. */
-const MOST = 323;
+/** The most files that each of the commands executes. */
+const MOST = { "purser cost": 265, "purser alerts add": 292 } satisfies Record<
+  keyof typeof COUNTED_COMMANDS,
+  number
+>;
 
 /** The folders that pass on and watch calls, and deliver alerts. */
 const NOT_OPENED = /^src\/(gateway|delivery|monitor)\/|^plugins\//;
 
-for (const [name, { args, before }] of Object.entries(COUNTED_COMMANDS)) {
-  Deno.test(`${name} executes at most ${MOST} files, and none of the gateway, of deliveries or of the monitor`, async () => {
+for (const [name, most] of Object.entries(MOST)) {
+  const { args, before } = COUNTED_COMMANDS[name as keyof typeof MOST];
+  Deno.test(`${name} executes at most ${most} files, and none of the gateway, of deliveries or of the monitor`, async () => {
     const files = await executedFiles(args, before);
     assert.ok(files.includes("src/service/core.ts"), "the files are counted");
     assert.deepEqual(files.filter((file) => NOT_OPENED.test(file)), []);
-    assert.ok(files.length <= MOST, `${files.length} files`);
+    assert.ok(files.length <= most, `${files.length} files`);
   });
 }
 

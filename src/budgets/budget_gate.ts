@@ -11,7 +11,7 @@ import {
   type ReservedAmounts,
   type Standing,
 } from "./decide_call.ts";
-import type { KnownBudgets } from "./known_budgets.ts";
+import type { KnownBudgets } from "./known/mod.ts";
 import { countRefusals, wouldRefuse } from "./refusals.ts";
 import {
   freeGoneReservations,

@@ -9,7 +9,7 @@ import { countingIds } from "../kernel/ids.ts";
 import { modelCall } from "../../tests/harness/model_calls.ts";
 import { createBudgetGate, type Grant, RENEW_MS } from "./budget_gate.ts";
 import { settleReservations } from "./reservations/reservations.ts";
-import { KnownBudgets } from "./known_budgets.ts";
+import { KnownBudgets } from "./known/mod.ts";
 import { sweepReservations } from "./reservations/reservations.ts";
 import type { CallBounds, Refusal } from "./decide_call.ts";
 

@@ -52,7 +52,7 @@ import { sessionOwner } from "./budget_counters.ts";
 import { listCounters, readStates } from "./budget_states.ts";
 import { asSeenBy } from "./seen_budget.ts";
 import { listHolds } from "./reservations/holds.ts";
-import type { KnownBudgets } from "./known_budgets.ts";
+import type { KnownBudgets } from "./known/mod.ts";
 import { findUnknown, withKeyId } from "./known_scopes.ts";
 import { forgetTickets } from "./tickets/open_tickets.ts";
 

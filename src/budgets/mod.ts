@@ -5,7 +5,6 @@
 export { type Budget, type CallBounds, type Refusal } from "./decide_call.ts";
 export { budgetExceeded } from "./refusals.ts";
 export { listRefusals } from "./list_refusals.ts";
-export { KnownBudgets } from "./known_budgets.ts";
 export { readStandingsOf } from "./standings.ts";
 export type { CallScopes } from "./call_to_decide.ts";
 export {
@@ -19,8 +18,9 @@ export {
   removeBudget,
   updateBudget,
 } from "./budgets.ts";
-export { readLargest } from "./budget_states.ts";
+export { readFigures, readLargest } from "./budget_states.ts";
 export { checkBudgets } from "./budget_checks.ts";
 export { BUDGETS, countersFor, dropCounters, subjectsOfScope, toAuthoredRow } from "./budget_fields.ts";
 export { findUnknown, withKeyId } from "./known_scopes.ts";
+export { type BookedScopes, warningsOf } from "./reservations/warn_of_budgets.ts";
 export { listRaises, raiseBudget } from "./raises.ts";

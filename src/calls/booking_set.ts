@@ -1,6 +1,6 @@
 import { advanceCounters, decideAlerts, readFired, warnOfBudgets } from "../alerts/mod.ts";
+import type { BookedScopes } from "../budgets/mod.ts";
 import {
-  type BookedScopes,
   freeReported,
   type Grant,
   type ReservedElsewhere,

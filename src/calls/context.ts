@@ -1,5 +1,5 @@
 import type { AlertContext } from "../alerts/mod.ts";
-import type { KnownBudgets } from "../budgets/mod.ts";
+import type { KnownBudgets } from "../budgets/known/mod.ts";
 import type { BudgetGate } from "../budgets/reservations/mod.ts";
 import type { Bus, Feed } from "../bus/mod.ts";
 import type { Log } from "../kernel/log.ts";

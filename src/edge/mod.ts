@@ -3,7 +3,8 @@
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import { billedProviders, type Config, type Environment, loadConfig } from "../config/mod.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
-import { createLazyApp, pathOf, problemResponse, toProblem } from "../http/mod.ts";
+import { createLazyApp } from "../http/mod.ts";
+import { pathOf, problemResponse, toProblem } from "../http/problems/mod.ts";
 import { withAccessCheck } from "../http/server/mod.ts";
 import { createIds } from "../kernel/ids.ts";
 import { createJsonLog, type Log, neverThrowing } from "../kernel/log.ts";

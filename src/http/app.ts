@@ -10,7 +10,7 @@ import { authorizeRoutes } from "./middleware/authorize.ts";
 import { REPLAYED } from "./middleware/idempotency.ts";
 import type { ApiEnv } from "./middleware/principal.ts";
 import { routeOf } from "./middleware/request_log.ts";
-import { errorResponse } from "./middleware/error_response.ts";
+import type { errorResponse } from "./middleware/error_response.ts";
 import { addUniversalHeaders } from "./middleware/response_headers.ts";
 import { keepTexts } from "./middleware/served_body.ts";
 import { checkBody } from "./middleware/request_body.ts";
@@ -63,11 +63,17 @@ export function createLazyApp(core: Core): FetchHandler {
         app = await loading;
       } catch (error) {
         apps.delete(resource); // the next request tries again
-        return errorResponse(core, request, error, env?.logged ?? { id: core.ids.next("req") });
+        return failed(core, request, error, env?.logged ?? { id: core.ids.next("req") });
       }
       return await app.fetch(request, env);
     },
   };
+}
+
+/** Returns the response to a request that has failed. The search for credentials in its text is loaded by the first failure. */
+async function failed(...args: Parameters<typeof errorResponse>): Promise<Response> {
+  const { errorResponse } = await import("./middleware/error_response.ts");
+  return await errorResponse(...args);
 }
 
 /** Mounts routes behind the middleware of the API. */
@@ -81,11 +87,11 @@ function mountRoutes(
   const app = createRouter();
   app.onError((error, c) => {
     const line = c.env?.logged ?? { id: core.ids.next("req") };
-    return errorResponse(core, c.req.raw, error, line, c.get("isReplayed") && { [REPLAYED]: "true" });
+    return failed(core, c.req.raw, error, line, c.get("isReplayed") && { [REPLAYED]: "true" });
   });
   app.notFound((c) => {
     const { error, headers } = explainUnknownRoute(app, c);
-    return errorResponse(core, c.req.raw, error, c.env?.logged ?? { id: "" }, headers);
+    return failed(core, c.req.raw, error, c.env?.logged ?? { id: "" }, headers);
   });
   app.use(addUniversalHeaders, keepTexts, nameRequests(core.telemetry));
   const permissions = permissionsOf(...streamed, ...routers);

@@ -2,4 +2,3 @@
 export { type App, createApp, createLazyApp, type FetchHandler } from "./app.ts";
 export { permissionsOf } from "./middleware/authorize.ts";
 export type { Permission } from "./middleware/permission.ts";
-export { pathOf, problemResponse, toProblem } from "./middleware/problem.ts";

@@ -87,6 +87,14 @@ export const atMost64Bits = (sum: string) => `CAST(min(${MAX_NANO_USD}, ${sum}) 
 /** SQL for the sum of integers, 0 for none: each part of an amount is small enough that no sum of them passes 64 bits. */
 export const sumOfParts = (part: string) => `coalesce(CAST(sum(${part}) AS BIGINT), 0)`;
 
+/** SQL for the sum of counters, in nano-USD. */
+export const sumOfCounters = (counter: string) =>
+  toNano(sumOfParts(`${counter}.whole_usd`), sumOfParts(`${counter}.rest_nano_usd`));
+
+/** SQL for the sum of amounts in nano-USD. */
+export const sumOfAmounts = (amount: string) =>
+  toNano(sumOfParts(`${amount} / ${NANO_PER_USD}`), sumOfParts(`${amount} % ${NANO_PER_USD}`));
+
 // `own_counter`: an alias that no caller has, whose column `scope` would be compared with itself.
 
 /** SQL for one counter, in nano-USD; 0 if it does not exist. */
@@ -103,20 +111,13 @@ export const counterSum = (kind: "minute" | "day", scope: string, from: string, 
 
 /** The same, by SQL for the kind. */
 export function sumOfKind(kind: string, scope: string, from: string, to: string): string {
-  return `(SELECT ${toNano("w", "r")} FROM (
-    SELECT ${sumOfParts("own_counter.whole_usd")} AS w, ${
-    sumOfParts("own_counter.rest_nano_usd")
-  } AS r FROM spend_counters own_counter
-    WHERE own_counter.kind = ${kind} AND own_counter.scope = ${scope} AND own_counter.start >= ${from} AND own_counter.start < ${to}) sums)`;
+  return `(SELECT ${sumOfCounters("own_counter")} FROM spend_counters own_counter
+    WHERE own_counter.kind = ${kind} AND own_counter.scope = ${scope} AND own_counter.start >= ${from} AND own_counter.start < ${to})`;
 }
 
 /** SQL for the total cost of the entries of a source, in nano-USD; or for that of other amounts of theirs. */
 export function sumOfCalls(source: string, amount = "c.cost_nano_usd"): string {
-  return `(SELECT ${toNano("w", "r")} FROM (
-    SELECT ${sumOfParts(`(${amount}) / ${NANO_PER_USD}`)} AS w, ${
-    sumOfParts(`(${amount}) % ${NANO_PER_USD}`)
-  } AS r
-    FROM calls c ${source}) sums)`;
+  return `(SELECT ${sumOfAmounts(`(${amount})`)} FROM calls c ${source})`;
 }
 
 /** SQL for whether an entry `c` is in a scope of all calls, or of one of some dimensions; by default those of alert rules. */

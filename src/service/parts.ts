@@ -1,6 +1,6 @@
 import { firingLogic, hasRules } from "../alerts/firing/mod.ts";
 import { noSpool, openCallSpool, readLedgerId } from "../calls/spool/mod.ts";
-import { KnownBudgets } from "../budgets/mod.ts";
+import { KnownBudgets } from "../budgets/known/mod.ts";
 import { createBus, Feed } from "../bus/mod.ts";
 import {
   billedProviders,

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { createBudget, KnownBudgets } from "../../src/budgets/mod.ts";
+import { KnownBudgets } from "../../src/budgets/known/mod.ts";
+import { createBudget } from "../../src/budgets/mod.ts";
 import { type Admission, createBudgetGate, settleReservations } from "../../src/budgets/reservations/mod.ts";
 import { approveTicket, denyTicket, listTickets } from "../../src/budgets/tickets/mod.ts";
 import { fixedClock } from "../../src/kernel/clock.ts";

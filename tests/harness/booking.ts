@@ -1,6 +1,6 @@
 import { type CallContext, createBookingWriter, RollUps } from "../../src/calls/mod.ts";
 import { noSpool } from "../../src/calls/spool/mod.ts";
-import { KnownBudgets } from "../../src/budgets/mod.ts";
+import { KnownBudgets } from "../../src/budgets/known/mod.ts";
 import { createBudgetGate } from "../../src/budgets/reservations/mod.ts";
 import { type BusEvent, createBus, Feed } from "../../src/bus/mod.ts";
 import type { Clock } from "../../src/kernel/clock.ts";

@@ -17,7 +17,7 @@ import { toAlertRecords } from "../alerts.ts";
 import type { AlertContext } from "../context.ts";
 import { DECIDED_COLUMNS } from "./firing_logic.ts";
 import { markQuietCalls } from "./quiet_calls.ts";
-import { type BookedScopes, warningsOf } from "../../budgets/reservations/mod.ts";
+import { type BookedScopes, warningsOf } from "../../budgets/mod.ts";
 import type { AskNotifier } from "../../budgets/tickets/mod.ts";
 
 /**

@@ -18,4 +18,3 @@ export {
   type ReservedUntil,
   reserveElsewhere,
 } from "./reserve_elsewhere.ts";
-export { type BookedScopes, warningsOf } from "./warn_of_budgets.ts";

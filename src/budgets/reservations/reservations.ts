@@ -13,7 +13,6 @@ import {
   CALL_COLUMNS,
   CALL_INTEGERS,
   CEILING,
-  EACH_STANDING,
   shareOf,
   SPENT_IN_ALL,
   WITH_STANDINGS,
@@ -41,22 +40,22 @@ const EARLIER = `e AS MATERIALIZED (
 )`;
 
 /** SQL for the amount at which a budget warns first, or its limit if it doesn't warn. Raises don't count, since they end. */
-const NEAR = `CASE b.warn_at WHEN '[]' THEN b.amount ELSE ${
-  shareOf("b.amount", "CAST(b.warn_at ->> 0 AS NUMERIC)")
+const NEAR = `CASE s.warn_at WHEN '[]' THEN s.amount ELSE ${
+  shareOf("s.amount", "CAST(s.warn_at ->> 0 AS NUMERIC)")
 } END`;
 
 /** The calls, with whether each fits in every budget that refuses: `decideCall()` as a condition of the write. */
-const verdicts = (fitsStop: string, fitsStrict: string, more = "") =>
+const verdicts = (standings: string, fitsStop: string, fitsStrict: string, group: string) =>
   `d AS MATERIALIZED (
-  SELECT n, min(CASE WHEN fits THEN 1 ELSE 0 END) AS fits, max(strictness) AS strictness, min(until_near) AS headroom FROM (
-    SELECT b.n, CASE WHEN b.mode = 'stop' THEN 0 WHEN b.action = 'watch' THEN 1 ELSE 2 END AS strictness, CASE WHEN ${
-    isOfPlan("b.scope")
+  SELECT min(n) AS n, min(CASE WHEN fits THEN 1 ELSE 0 END) AS fits, max(strictness) AS strictness, min(until_near) AS headroom FROM (
+    SELECT s.n, CASE WHEN s.mode = 'stop' THEN 0 WHEN s.action = 'watch' THEN 1 ELSE 2 END AS strictness, CASE WHEN ${
+    isOfPlan("s.scope")
   } THEN -1 ELSE ${NEAR} - s.settled END AS until_near,
-      b.action = 'watch' OR (s.settled < ${CEILING} AND (r.is_unpriced = 0 OR b.allow_unpriced = 1)
-        AND CASE b.mode WHEN 'stop' THEN ${fitsStop}
+      s.action = 'watch' OR (s.settled < ${CEILING} AND (r.is_unpriced = 0 OR s.allow_unpriced = 1)
+        AND CASE s.mode WHEN 'stop' THEN ${fitsStop}
           ELSE r.is_unpriced = 1 OR r.worst IS NOT NULL AND ${fitsStrict} <= ${CEILING} END) AS fits
-    FROM ${EACH_STANDING}${more}
-  ) verdicts GROUP BY n
+    FROM ${standings}
+  ) verdicts ${group}
 )`;
 
 const COLUMNS = `scope, at, reservation_id, worst_nano_usd, estimate_nano_usd, strictness, spent_nano_usd,
@@ -77,33 +76,30 @@ const NO_CALLER = BUDGETED.map(() => "NULL").join(", ");
  * ends. The reservation of a strict budget is held from now on, since the call may be sent at once: it ends when the call is
  * booked or released, or with its window, but not with its lease.
  */
-const reserve = (earlier: string[], others: { stop: string; strict: string; join: string }) =>
-  `INSERT INTO reservations (${COLUMNS})
-${
-    [
-      WITH_STANDINGS,
-      ...earlier,
-      verdicts(
-        `${wide("s.settled")} + s.estimated${others.stop} < ${CEILING}`,
-        `${wide("s.settled")} + s.worst${others.strict} + r.worst`,
-        others.join,
-      ),
-    ].join(",\n")
-  }
-SELECT x.scope, r.at, r.id, coalesce(r.worst, r.estimate), r.estimate, d.strictness, ${SPENT_IN_ALL}, d.headroom,
+const reserve = (isOne: boolean) => {
+  const of = (row: string, other: string) => isOne ? "true" : `${row}.n = ${other}.n`;
+  const earlier = (amount: string) => isOne ? "" : ` + coalesce(e.${amount}, 0)`;
+  const row = (scope: string) =>
+    `SELECT ${scope}, r.at, r.id, coalesce(r.worst, r.estimate), r.estimate, d.strictness, ${SPENT_IN_ALL}, d.headroom,
   ${DATABASE_NOW} + r.lease, CASE WHEN ${IS_HELD_NOW} THEN 1 ELSE 0 END, ${CALLER}
-FROM d ${ORDERED_JOIN} r ON r.n = d.n
-  ${ORDERED_JOIN} (SELECT n, scope FROM b UNION SELECT n, run FROM r WHERE run IS NOT NULL) x ON x.n = d.n
-WHERE d.fits = 1`;
-
-const RESERVE = {
-  one: reserve([], { stop: "", strict: "", join: "" }),
-  many: reserve([EARLIER], {
-    stop: " + coalesce(e.estimate, 0)",
-    strict: " + coalesce(e.worst, 0)",
-    join: " LEFT JOIN e ON e.n = b.n AND e.scope = b.scope",
-  }),
+FROM d ${ORDERED_JOIN} r ON ${of("r", "d")}`;
+  return `INSERT INTO reservations (${COLUMNS})
+${isOne ? WITH_STANDINGS.one : `${WITH_STANDINGS.many}, ${EARLIER}`}, ${
+    verdicts(
+      `r ${ORDERED_JOIN} s ON ${of("s", "r")}${
+        isOne ? "" : " LEFT JOIN e ON e.n = s.n AND e.scope = s.scope"
+      }`,
+      `${wide("s.settled")} + s.estimated${earlier("estimate")} < ${CEILING}`,
+      `${wide("s.settled")} + s.worst${earlier("worst")} + r.worst`,
+      isOne ? "" : "GROUP BY n",
+    )
+  }
+${row("b.scope")} ${ORDERED_JOIN} b ON ${of("b", "d")} WHERE d.fits = 1
+UNION ALL ${row("r.run")} WHERE d.fits = 1 AND r.run IS NOT NULL
+ON CONFLICT DO NOTHING`; // two budgets may have the same scope
 };
+
+const RESERVE = { one: reserve(true), many: reserve(false) };
 
 /** SQL for whether a reservation is of a call elsewhere: the ids of others begin with their process, which alone releases them. */
 export const isElsewhere = (id: string) => `instr(${id}, '/') = 0`;
@@ -113,18 +109,20 @@ export const isElsewhere = (id: string) => `instr(${id}, '/') = 0`;
  * write. It is made without any budget too, has one row of its agent, and ends with its time.
  */
 const RESERVE_ELSEWHERE = `INSERT INTO reservations (${COLUMNS})
-${WITH_STANDINGS}, ${
+${WITH_STANDINGS.one}, ${
   verdicts(
+    "r CROSS JOIN s",
     `${wide("s.settled")} + s.estimated < ${CEILING} AND ${
       wide("s.settled")
     } + s.estimated + r.estimate <= ${CEILING}`,
     `${wide("s.settled")} + s.worst + r.worst`,
+    "",
   )
 }
 SELECT x.scope, r.at, r.id, coalesce(r.worst, r.estimate), r.estimate, coalesce(d.strictness, 0), ${SPENT_IN_ALL},
   coalesce(d.headroom, -1), ${DATABASE_NOW} + r.lease, 0, ${NO_CALLER}
-FROM r LEFT JOIN d ON d.n = r.n ${ORDERED_JOIN} (SELECT n, scope FROM b UNION SELECT n, agent FROM r) x ON x.n = r.n
-WHERE d.n IS NULL OR d.fits = 1`;
+FROM r CROSS JOIN d CROSS JOIN (SELECT scope FROM b UNION SELECT agent FROM r) x
+WHERE coalesce(d.fits, 1) = 1`;
 
 /** Reads the strictness of reservations, null for one that was not made. */
 const READ_RESERVED =

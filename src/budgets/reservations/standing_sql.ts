@@ -1,7 +1,6 @@
 import { BUDGETED, COUNTED } from "../../contract/costs/dimensions.ts";
 import { startSql } from "../../contract/windows.ts";
 import { MINUTE_MS } from "../../kernel/clock.ts";
-import { NANO_PER_USD } from "../../kernel/money.ts";
 import {
   ALL_CALLS,
   amountIn,
@@ -18,10 +17,11 @@ import {
   isShaped,
   kindOfScope,
   shapedScopeOf,
+  sumOfAmounts,
   sumOfCalls,
+  sumOfCounters,
   sumOfKind,
-  sumOfParts,
-  toNano,
+  sumOfTail,
   windowEnd,
   windowStart,
 } from "../../ledger/mod.ts";
@@ -41,10 +41,11 @@ import {
  *   r  the calls to decide on, with the starts of the windows that hold them
  *   g  the scopes of each call by the shapes of budgets, of which there are few
  *   b  the budgets that match each call, with the counter (scope and start) that it counts in
- *   k  the distinct counters of b
+ *   k  their counters
  *   m  the runs that count under the run of a counter
- *   t  the calls after the counters of the ledger, and u  their scopes by shapes
- *   s  what each counter has settled and reserved
+ *   u  the calls after the counters of the ledger, by their scopes of shapes
+ *   a  what each counter has settled and reserved
+ *   s  the budgets b with those amounts
  *
  * Each is materialized, or SQLite would copy an expression into every use of it. Budgets are found by their scope, so
  * the cost grows with those that match, not with those that exist.
@@ -120,27 +121,17 @@ const SHAPED = `g AS MATERIALIZED (
   })
 } AS scope FROM spend_shapes s CROSS JOIN r
 )`;
-const SHAPED_VALUE = "(SELECT g.scope FROM g WHERE g.n = r.n AND g.shape = x.shape)";
 
 const FOREVER = "9223372036854775807";
 
-/** SQL for the sum of amounts in nano-USD, which can't pass 64 bits. */
-export const sumOf = (amount: string, source: string) =>
-  `(SELECT ${toNano("w", "n")} FROM (SELECT ${sumOfParts(`${amount} / ${NANO_PER_USD}`)} AS w,
-    ${sumOfParts(`${amount} % ${NANO_PER_USD}`)} AS n ${source}) sums)`;
+const sumOf = (amount: string, source: string) => `(SELECT ${sumOfAmounts(amount)} ${source})`;
 
-/** SQL for the scopes of a call `r` that budgets name, and for the one that a budget `x` counts by itself. */
-const NAMED_SCOPES = [`'${ALL_CALLS}'`, ...BUDGETED.map((kind) => `r.${kind}`)];
-const EACH_VALUE = `CASE WHEN x.shape IS NOT NULL THEN ${SHAPED_VALUE} ELSE CASE x.each ${
-  BUDGETED.map((kind) => `WHEN '${kind}' THEN r.${kind}`).join(" ")
-} END END`;
-
-/** SQL for the raises of the limit of a budget `x` for a counter that hold at the time of a call `r`. */
-const extraOf = (counter: string) =>
+/** SQL for the raises of the limit of a budget `x` for a counter that hold at a time. */
+const extraOf = (counter: string, at: string) =>
   `CASE WHEN EXISTS (SELECT 1 FROM budget_raises e WHERE e.budget_id = x.budget_id) THEN ${
     sumOf(
       "e.extra_nano_usd",
-      `FROM budget_raises e WHERE e.budget_id = x.budget_id AND (e.until IS NULL OR e.until > r.at)
+      `FROM budget_raises e WHERE e.budget_id = x.budget_id AND (e.until IS NULL OR e.until > ${at})
       AND (e.scope IS NULL OR e.scope = ${counter})`,
     )
   } ELSE 0 END`;
@@ -149,61 +140,69 @@ const extraOf = (counter: string) =>
 const PART = `CASE WHEN x.per = 'run' THEN 'run' WHEN x.each IS NOT NULL THEN x.each
   WHEN x.shape IS NOT NULL OR x.per = 'session' AND x.scope NOT LIKE 'session %' THEN x.per END`;
 
-const ofBudget = (counter: string) =>
-  `r.n, x.budget_id, x.name, x.per, x.mode, x.action, x.allow_unpriced,
-  x.limit_nano_usd AS amount, ${extraOf(counter)} AS extra, x.warn_at, ${PART} AS part, ${counter} AS scope`;
+const ofBudget = (n: string, counter: string, at: string) =>
+  `${n}, x.budget_id, x.name, x.per, x.mode, x.action, x.allow_unpriced,
+  x.limit_nano_usd AS amount, ${
+    extraOf(counter, at)
+  } AS extra, x.warn_at, ${PART} AS part, ${counter} AS scope`;
+
+/** The calls, each with one of the scopes that budgets name. */
+const NAMED = [`SELECT r.*, '${ALL_CALLS}' AS named FROM r`]
+  .concat(BUDGETED.map((kind) => `SELECT r.*, r.${kind} FROM r WHERE r.${kind} IS NOT NULL`))
+  .concat(`SELECT r.*, g.scope FROM g ${ORDERED_JOIN} r ON r.n = g.n WHERE g.scope IS NOT NULL`)
+  .join(" UNION ALL ");
+
+/** SQL for the value that a budget `x` has a counter for, or the scope that it names. */
+const VALUE =
+  `CASE WHEN x.shape IS NOT NULL THEN (SELECT g.scope FROM g WHERE g.n = r.n AND g.shape = x.shape)
+      WHEN x.each IS NULL THEN x.scope ELSE CASE x.each ${
+    BUDGETED.map((kind) => `WHEN '${kind}' THEN r.${kind}`).join(" ")
+  } END END`;
+
+/** The budgets of calls, each with its value. */
+const VALUED = `SELECT r.*, x.*, ${VALUE} AS value FROM (${NAMED} LIMIT ${FOREVER}) r
+      ${ORDERED_JOIN} budgets x ${
+  indexedBy("budgets_enabled")
+} ON x.scope = r.named WHERE x.enabled = 1 LIMIT ${FOREVER}`;
+
+const COUNTER =
+  `CASE WHEN x.shape IS NULL AND x.per IN ('run', 'session') THEN CASE x.per WHEN 'run' THEN x.run ELSE x.session END
+      ELSE x.value END`;
+
+const START = `CASE WHEN x.calendar IS NOT NULL THEN ${windowStart("x.calendar", "x.per", "x.at")} ELSE
+      CASE x.per WHEN 'day' THEN x.day WHEN 'month' THEN x.month WHEN 'week' THEN x.week WHEN 'hour' THEN x.hour
+      WHEN 'quarter' THEN x.quarter WHEN '30d' THEN x.days_30 WHEN 'lifetime' THEN coalesce(x.counts_from, 0) ELSE 0 END END`;
 
 // With `each`, a budget stands aside where another names that very value for the same period.
-const COUNTER = `CASE WHEN x.shape IS NOT NULL THEN ${SHAPED_VALUE} ELSE
-  CASE x.per WHEN 'run' THEN r.run WHEN 'session' THEN r.session
-  ELSE CASE WHEN x.each IS NULL THEN x.scope ELSE ${EACH_VALUE} END END END`;
-const NAMED_BUDGET = `SELECT ${ofBudget(COUNTER)},
-      CASE WHEN x.calendar IS NOT NULL THEN ${windowStart("x.calendar", "x.per", "r.at")} ELSE
-        CASE x.per WHEN 'day' THEN r.day WHEN 'month' THEN r.month WHEN 'week' THEN r.week WHEN 'hour' THEN r.hour
-        WHEN 'quarter' THEN r.quarter WHEN '30d' THEN r.days_30
-        WHEN 'lifetime' THEN coalesce(x.counts_from, 0) ELSE 0 END END AS starts,
-      CASE x.per WHEN 'hour' THEN 'minute' ELSE ${daysIn("x.calendar")} END AS counted_by,
-      x.calendar`;
-const STANDS = `(x.each IS NULL OR NOT EXISTS (SELECT 1 FROM budgets o ${indexedBy("budgets_enabled")}
-        WHERE o.enabled = 1 AND o.scope = ${EACH_VALUE} AND o.per = x.per AND o.each IS NULL))`;
 const BUDGETS = `b AS MATERIALIZED (
-  SELECT * FROM (
-    ${NAMED_BUDGET}
-    FROM r CROSS JOIN budgets x ${indexedBy("budgets_enabled")}
-    WHERE x.enabled = 1 AND x.scope IN (${NAMED_SCOPES})
-      AND ${STANDS}
-    LIMIT ${FOREVER}
-  ) named WHERE scope IS NOT NULL
-  UNION ALL
-  SELECT * FROM (
-    ${NAMED_BUDGET}
-    FROM g ${ORDERED_JOIN} r ON r.n = g.n ${ORDERED_JOIN} budgets x ${
+  SELECT *, ${kindOfScope("scope")} AS kind, ${idOfScope("scope")} AS id FROM (
+    SELECT ${ofBudget("x.n", COUNTER, "x.at")}, ${START} AS starts,
+      CASE x.per WHEN 'hour' THEN 'minute' ELSE ${daysIn("x.calendar")} END AS counted_by, x.calendar
+    FROM (${VALUED}) x
+    WHERE ${COUNTER} IS NOT NULL AND (x.each IS NULL OR NOT EXISTS (SELECT 1 FROM budgets o ${
   indexedBy("budgets_enabled")
-} ON x.scope = g.scope
-    WHERE x.enabled = 1 AND ${STANDS}
+}
+      WHERE o.enabled = 1 AND o.scope = x.value AND o.per = x.per AND o.each IS NULL))
+    UNION ALL
+    SELECT ${ofBudget("r.n", "(a.value ->> 0)", "r.at")}, 0, 'day', NULL
+    FROM r CROSS JOIN json_each(r.ancestors) a CROSS JOIN budgets x ${indexedBy("budgets_enabled")}
+    WHERE x.enabled = 1 AND x.scope IN ('', a.value ->> 1) AND x.per = 'run'
+    UNION ALL
+    SELECT r.n, NULL, NULL, 'run', j.value ->> 2, 'refuse', CAST(j.value ->> 3 AS BIGINT), CAST(j.value ->> 1 AS BIGINT), 0, '[]', NULL, j.value ->> 0, 0, 'day', NULL
+    FROM r CROSS JOIN json_each(r.runs) j
     LIMIT ${FOREVER}
-  ) subjects WHERE scope IS NOT NULL
-  UNION ALL
-  SELECT ${ofBudget("(a.value ->> 0)")}, 0, 'day', NULL
-  FROM r CROSS JOIN json_each(r.ancestors) a CROSS JOIN budgets x ${indexedBy("budgets_enabled")}
-  WHERE x.enabled = 1 AND x.scope IN ('', a.value ->> 1) AND x.per = 'run'
-  UNION ALL
-  SELECT r.n, NULL, NULL, 'run', j.value ->> 2, 'refuse', CAST(j.value ->> 3 AS BIGINT), CAST(j.value ->> 1 AS BIGINT), 0, '[]', NULL, j.value ->> 0, 0, 'day', NULL
-  FROM r CROSS JOIN json_each(r.runs) j
+  ) matching
 )`;
-
-/** SQL for the dimension of a scope, and for the id in it. */
-const ENTITY = `${kindOfScope("scope")} AS kind, ${idOfScope("scope")} AS id`;
 
 /** The counters of matching budgets; `counted_by`: the kind of the counters that are added up, by minute or by the days of a zone. */
-const COUNTERS = `k AS MATERIALIZED (
-  SELECT scope, starts, counted_by, ${ENTITY}
-  FROM (SELECT DISTINCT scope, starts, counted_by FROM b) counters
-)`;
+const COUNTERS = `k AS MATERIALIZED (SELECT DISTINCT scope, starts, counted_by, kind, id FROM b)`;
+
+/** Those of a single call, of which there are few: each budget by itself. */
+const ITS_COUNTERS = "k AS (SELECT * FROM b)";
 
 /** Given counters, as a JSON array of [scope, start, counted by]. */
 const GIVEN_COUNTERS = `k AS MATERIALIZED (
-  SELECT scope, starts, counted_by, ${ENTITY}
+  SELECT scope, starts, counted_by, ${kindOfScope("scope")} AS kind, ${idOfScope("scope")} AS id
   FROM (SELECT value ->> 0 AS scope, CAST(value ->> 1 AS BIGINT) AS starts, value ->> 2 AS counted_by FROM json_each(?1)) counters
 )`;
 
@@ -212,12 +211,6 @@ const RUNS = `m(scope, run_id) AS MATERIALIZED (
   UNION SELECT m.scope, c.run_id FROM m ${ORDERED_JOIN} runs c ${
   indexedBy("runs_by_parent")
 } ON c.parent_run_id = m.run_id
-)`;
-
-const TAIL = `t AS MATERIALIZED (
-  SELECT c.at, ${COUNTED.map((kind) => `${columnOf(kind)} AS ${kind}`).join(", ")}, c.cost_nano_usd AS cost
-  FROM calls c ${NOT_INDEXED}
-  WHERE ${isAfter(DECIDED_POSITION, "c.position")} AND c.cost_nano_usd <> 0 AND EXISTS (SELECT 1 FROM k)
 )`;
 
 const SHAPED_TAIL = `u AS MATERIALIZED (
@@ -254,10 +247,9 @@ const SESSION = `CASE WHEN k.starts <= coalesce((SELECT z.first_at FROM spend_co
   )
 } END`;
 
-const RUN = `(SELECT ${toNano("w", "n")} FROM (
-    SELECT ${sumOfParts("z.whole_usd")} AS w, ${sumOfParts("z.rest_nano_usd")} AS n
+const RUN = `(SELECT ${sumOfCounters("z")}
     FROM m ${ORDERED_JOIN} spend_counters z ON z.kind = 'run' AND z.scope = m.run_id AND z.start = 0
-    WHERE m.scope = k.scope) sums)`;
+    WHERE m.scope = k.scope)`;
 
 const SETTLED = `CASE WHEN k.kind = 'run' THEN ${RUN}
     WHEN k.kind = 'session' THEN ${SESSION}
@@ -268,11 +260,10 @@ const SETTLED = `CASE WHEN k.kind = 'run' THEN ${RUN}
 const OF_TAIL = `CASE WHEN k.kind = '${BY}' THEN ${
   sumOf("u.cost", "FROM u WHERE u.at >= k.starts AND u.scope = k.scope")
 } ELSE ${
-  sumOf(
-    "t.cost",
-    `FROM t WHERE t.at >= k.starts AND CASE k.kind WHEN '' THEN true ${
-      BUDGETED.map((kind) => `WHEN '${kind}' THEN t.${kind} = k.id`).join(" ")
-    } ELSE t.run IN (SELECT m.run_id FROM m WHERE m.scope = k.scope) END`,
+  sumOfTail(
+    `c.at >= k.starts AND CASE k.kind WHEN '' THEN true ${
+      BUDGETED.map((kind) => `WHEN '${kind}' THEN ${columnOf(kind)} = k.id`).join(" ")
+    } ELSE EXISTS (SELECT 1 FROM m WHERE m.scope = k.scope AND m.run_id = c.run_id) END`,
   )
 } END`;
 
@@ -283,26 +274,29 @@ const held = (amount: string, isCounted: string) =>
   sumOf(amount, `FROM reservations h WHERE h.scope = k.scope AND h.at >= k.starts AND ${isCounted}`);
 
 /** `worst` includes the bounds of sent calls that are neither booked nor in progress, and what lost calls may have cost. */
-const standings = (more = "") =>
-  `s AS MATERIALIZED (
-  SELECT k.scope, k.starts, k.counted_by, ${atMost64Bits(`${wide(SETTLED)} + ${OF_TAIL}`)} AS settled,
+const AMOUNTS = `${atMost64Bits(`${wide(SETTLED)} + ${OF_TAIL}`)} AS settled,
     ${held("h.estimate_nano_usd", IN_PROGRESS)} AS estimated,
-    ${held("h.worst_nano_usd", `(${IN_PROGRESS} OR h.is_held = 1)`)} AS worst${more}
-  FROM k
-)`;
+    ${held("h.worst_nano_usd", `(${IN_PROGRESS} OR h.is_held = 1)`)} AS worst`;
 
 const with_ = (...expressions: string[]) => `WITH RECURSIVE ${expressions.join(",\n")}`;
 
+const standings = (more = "") => `s AS MATERIALIZED (SELECT k.*, ${AMOUNTS}${more} FROM k)`;
+
+/** Up to `s`, of a single call. */
+const ofOne = (call: string, more?: string) =>
+  with_(call, SHAPED, BUDGETS, ITS_COUNTERS, RUNS, SHAPED_TAIL, standings(more));
+
 /** Up to `s`, of the calls `r` that an expression selects. */
 export const standingsOf = (calls: string) =>
-  with_(calls, SHAPED, BUDGETS, COUNTERS, RUNS, TAIL, SHAPED_TAIL, standings());
+  with_(
+    ...[calls, SHAPED, BUDGETS, COUNTERS, RUNS, SHAPED_TAIL],
+    `a AS MATERIALIZED (SELECT k.scope, k.starts, k.counted_by, ${AMOUNTS} FROM k)`,
+    `s AS (SELECT b.*, a.settled, a.estimated, a.worst FROM b
+  ${ORDERED_JOIN} a ON a.scope = b.scope AND a.starts = b.starts AND a.counted_by = b.counted_by)`,
+  );
 
-/** Up to `s`. */
-export const WITH_STANDINGS = standingsOf(CALLS);
-
-/** SQL for a budget `b` of a call `r` and its counter `s`. */
-export const EACH_STANDING = `r ${ORDERED_JOIN} b ON b.n = r.n
-  ${ORDERED_JOIN} s ON s.scope = b.scope AND s.starts = b.starts AND s.counted_by = b.counted_by`;
+/** Up to `s`, of one call and of many. */
+export const WITH_STANDINGS = { one: ofOne(CALLS), many: standingsOf(CALLS) };
 
 /** SQL for the cost of all calls. */
 export const SPENT_IN_ALL = atMost64Bits(
@@ -311,8 +305,8 @@ export const SPENT_IN_ALL = atMost64Bits(
   }`,
 );
 
-/** SQL for the limit of a budget `b` with its raises. */
-export const CEILING = `(${wide("b.amount")} + b.extra)`;
+/** SQL for the limit of a budget `s` with its raises. */
+export const CEILING = `(${wide("s.amount")} + s.extra)`;
 
 /** SQL for a share of an amount, an integer, in thousandths, rounded down. */
 export const shareOf = (amount: string, share: string) => {
@@ -326,15 +320,13 @@ export const IS_HELD = `(h.is_lost = 1 OR h.is_held = 1 AND NOT (${IN_PROGRESS})
 const LOST = `, ${held("h.worst_nano_usd", IS_HELD)} AS lost`;
 
 /** Reads the budgets that match a call, with their counters. */
-export const READ_STANDINGS = `${
-  with_(ONE_CALL, SHAPED, BUDGETS, COUNTERS, RUNS, TAIL, SHAPED_TAIL, standings(LOST))
-}
-SELECT b.budget_id, b.name, b.per, b.scope, b.starts, b.mode, b.action, b.allow_unpriced, b.amount, b.extra,
-  s.settled, s.estimated, s.worst - s.lost, s.lost, b.calendar, ${
-  windowEnd("b.calendar", "b.per", "r.at")
-}, b.part
-FROM ${EACH_STANDING}`;
+export const READ_STANDINGS = `${ofOne(ONE_CALL, LOST)}
+SELECT s.budget_id, s.name, s.per, s.scope, s.starts, s.mode, s.action, s.allow_unpriced, s.amount, s.extra,
+  s.settled, s.estimated, s.worst - s.lost, s.lost, s.calendar, ${
+  windowEnd("s.calendar", "s.per", "r.at")
+}, s.part
+FROM r CROSS JOIN s`;
 
 /** Reads given counters, in no certain order. */
-export const READ_COUNTERS = `${with_(GIVEN_COUNTERS, RUNS, TAIL, SHAPED_TAIL, standings(LOST))}
+export const READ_COUNTERS = `${with_(GIVEN_COUNTERS, RUNS, SHAPED_TAIL, standings(LOST))}
 SELECT s.scope, s.starts, s.counted_by, s.settled, s.estimated, s.worst - s.lost, s.lost FROM s`;

@@ -1,19 +1,11 @@
 import { FORECAST_FROM_PART, FORECAST_PERIODS } from "../../contract/limits.ts";
 import { startSql, windowSql } from "../../contract/windows.ts";
 import { atMost64Bits, idInScope, scopeValuesOf, windowEnd } from "../../ledger/mod.ts";
-import type { SqlValue, Statement } from "../../store/mod.ts";
+import { ORDERED_JOIN, type SqlValue, type Statement } from "../../store/mod.ts";
 import { FORECAST } from "../budget_fields.ts";
 import { type CallScopes, toCallRow } from "../call_to_decide.ts";
 import { LOOKED_UP } from "../standings.ts";
-import {
-  CALL_COLUMNS,
-  CALL_INTEGERS,
-  CEILING,
-  EACH_STANDING,
-  shareOf,
-  SPENT_IN_ALL,
-  standingsOf,
-} from "./standing_sql.ts";
+import { CALL_COLUMNS, CALL_INTEGERS, CEILING, shareOf, SPENT_IN_ALL, standingsOf } from "./standing_sql.ts";
 
 /*
  * The warnings of budgets: alerts of a budget's id, once for each window and share of the limit. They are decided in the
@@ -40,7 +32,7 @@ const BOOKED = `r AS MATERIALIZED (
     AND ${SPENT_IN_ALL} - h.spent_nano_usd < h.headroom_nano_usd)
 )`;
 
-/** SQL for a share of the limit at which a budget `b` warns. */
+/** SQL for a share of the limit at which a budget `s` warns. */
 const SHARE = "CAST(w.value AS NUMERIC)";
 const OTHER_SHARE = "CAST(o.value AS NUMERIC)";
 
@@ -48,9 +40,9 @@ const OTHER_SHARE = "CAST(o.value AS NUMERIC)";
 const LIMIT = atMost64Bits(CEILING);
 
 /** SQL for the end of the window of a counter `s`, of the periods that have a forecast. */
-const ENDS = `CASE WHEN b.calendar IS NOT NULL THEN ${
-  windowEnd("b.calendar", "b.per", "r.at")
-} ELSE CASE b.per ${
+const ENDS = `CASE WHEN s.calendar IS NOT NULL THEN ${
+  windowEnd("s.calendar", "s.per", "r.at")
+} ELSE CASE s.per ${
   FORECAST_PERIODS.map((per) => `WHEN '${per}' THEN ${windowSql(per, "s.starts").to}`).join(" ")
 } END END`;
 
@@ -67,14 +59,14 @@ const REACHED = (share: string) =>
   `CASE WHEN ${share} = ${FORECAST} THEN ${IS_AHEAD} ELSE s.settled >= ${shareOf(LIMIT, share)} END`;
 
 /** The claim of a window and of all shares up to this one. For a rolling hour, the claim names the hour of the clock. */
-const WINDOW = `b.scope || '@' || CASE s.counted_by WHEN 'minute' THEN ${
+const WINDOW = `s.scope || '@' || CASE s.counted_by WHEN 'minute' THEN ${
   startSql("hour", "r.at")
 } ELSE s.starts END || '#'`;
 const CLAIM = `${WINDOW} || substr(CAST(10000 + CAST(round(${SHARE} * 1000) AS BIGINT) AS TEXT), 2)`;
 
 /** The run above that of the call whose budget it is. */
-const RUN_ABOVE = `runs u ON b.per = 'run' AND b.scope <> r.run AND u.run_id = ${
-  idInScope("run", "b.scope")
+const RUN_ABOVE = `runs u ON s.per = 'run' AND s.scope <> r.run AND u.run_id = ${
+  idInScope("run", "s.scope")
 }`;
 
 const WARN =
@@ -82,19 +74,19 @@ const WARN =
   agent_id, session_id, run_id, "window", window_start, triggered_at, channels, budget_limit_nano_usd,
   call_position, key_id, calendar)
 ${standingsOf(BOOKED)}
-SELECT r.alert_prefix || lower(hex(randomblob(6))), b.budget_id, b.name, 'budget_per_' || b.per || '_usd',
+SELECT r.alert_prefix || lower(hex(randomblob(6))), s.budget_id, s.name, 'budget_per_' || s.per || '_usd',
   CASE WHEN ${SHARE} = ${FORECAST} THEN ${LIMIT} ELSE ${
     shareOf(LIMIT, SHARE)
   } END, CASE WHEN ${SHARE} >= 1 THEN 'critical' ELSE 'warning' END, s.settled,
   coalesce(u.agent_id, r.agent), coalesce(u.session_id, ${idInScope("session", "r.session")}),
   coalesce(u.run_id, ${idInScope("run", "r.run")}), ${CLAIM},
-  CASE WHEN b.per IN ('run', 'session') OR s.starts = 0 THEN NULL ELSE s.starts END, r.at, r.channels, ${LIMIT},
-  (SELECT max(position) FROM calls), ${idInScope("key", "r.key")}, b.calendar
-FROM ${EACH_STANDING} CROSS JOIN json_each(b.warn_at) w LEFT JOIN ${RUN_ABOVE}
-WHERE b.budget_id IS NOT NULL AND ${REACHED(SHARE)}
-  AND ${SHARE} = (SELECT max(${OTHER_SHARE}) FROM json_each(b.warn_at) o WHERE ${REACHED(OTHER_SHARE)})
+  CASE WHEN s.per IN ('run', 'session') OR s.starts = 0 THEN NULL ELSE s.starts END, r.at, r.channels, ${LIMIT},
+  (SELECT max(position) FROM calls), ${idInScope("key", "r.key")}, s.calendar
+FROM r ${ORDERED_JOIN} s ON s.n = r.n CROSS JOIN json_each(s.warn_at) w LEFT JOIN ${RUN_ABOVE}
+WHERE s.budget_id IS NOT NULL AND ${REACHED(SHARE)}
+  AND ${SHARE} = (SELECT max(${OTHER_SHARE}) FROM json_each(s.warn_at) o WHERE ${REACHED(OTHER_SHARE)})
   AND NOT EXISTS (SELECT 1 FROM alert_claims c
-    WHERE c.rule_id = b.budget_id AND c."window" >= ${CLAIM} AND c."window" < ${WINDOW} || '~')`;
+    WHERE c.rule_id = s.budget_id AND c."window" >= ${CLAIM} AND c."window" < ${WINDOW} || '~')`;
 
 /**
  * Returns the statement that writes the warnings of the budgets that count booked calls. `channels` is encoded as the trigger

@@ -1,4 +1,5 @@
 import type { SpendingSummary } from "../../contract/costs/spending_summary.ts";
+import { type Calendar, UTC } from "../../contract/calendars/zones.ts";
 import { startOf } from "../../contract/windows.ts";
 import { toUsd } from "../../kernel/money.ts";
 import { readCostTotal } from "../../ledger/mod.ts";
@@ -37,16 +38,27 @@ export async function findSessionCall(
  */
 export async function readSummary(
   path: string,
-  { sessionId, agentId, now }: { sessionId: string | null; agentId: string; now: number },
+  { sessionId, agentId, now, timeZone }: {
+    sessionId: string | null;
+    agentId: string;
+    now: number;
+    timeZone: string | undefined;
+  },
 ): Promise<SpendingSummary | undefined> {
   return await readDatabaseFile(path, async (store) => {
     const [session, today] = await Promise.all([
       sessionId === null ? undefined : readCostTotal(store, { sessionId }),
-      readCostTotal(store, { from: startOf("day", now), to: startOf("day", now, 1) }),
+      readCostTotal(store, todayOf({ ...UTC, ...(timeZone !== undefined && { timeZone }) }, now)),
     ]);
     return { session, today, budget: await findTightest(store, { sessionId, agentId, now }) };
   });
 }
+
+/** Returns the span of the day of a calendar that has a time. */
+export const todayOf = (calendar: Calendar, now: number) => ({
+  from: startOf("day", now, 0, calendar),
+  to: startOf("day", now, 1, calendar),
+});
 
 async function findTightest(
   store: StoreReads,

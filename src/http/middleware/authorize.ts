@@ -3,7 +3,6 @@ import { matchedRoutes } from "hono/route";
 import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { allows, checkPresentSecret, type Principal } from "../../keys/mod.ts";
-import { findRunOwner, findSessionOwner } from "../../sessions/mod.ts";
 import { outOfReach, viewerOfRequest } from "./agent_reach.ts";
 import { PERMISSION, type Permission } from "./permission.ts";
 import { type ApiEnv, principalOf } from "./principal.ts";
@@ -107,6 +106,7 @@ async function checkAgent(
     if (id !== only) throw outOfReach(`agent ${id}`, only);
     return;
   }
+  const { findRunOwner, findSessionOwner } = await import("../../sessions/mod.ts");
   const owner = agentCheck === "session_id" ? await findSessionOwner(core, id) : await findRunOwner(core, id);
   if (owner === only) return;
   // The same answer for an id that does not exist: this key may not learn what other agents have.

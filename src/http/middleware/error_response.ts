@@ -2,7 +2,7 @@ import { STATUS } from "../../kernel/errors.ts";
 import type { LogFields } from "../../kernel/log.ts";
 import type { Core } from "../../service/mod.ts";
 import { isApiPath, isOtlpPath, mayBeGateway } from "../resources.ts";
-import { pathOf, type Problem, problemResponse, toProblem } from "./problem.ts";
+import { pathOf, type Problem, problemResponse, toProblem } from "../problems/mod.ts";
 import { UNIVERSAL_HEADERS } from "./response_headers.ts";
 import { withBody } from "./served_body.ts";
 

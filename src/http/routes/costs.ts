@@ -1,4 +1,3 @@
-import { summarizeSpending } from "../../budgets/summary/mod.ts";
 import { reportDays } from "../../contract/windows.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
@@ -23,9 +22,11 @@ import { isNumberPosition, pageOf, readCursor } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import {
+  calendarOf,
   calendarQuery,
   checkGroups,
   compareQuery,
+  monthQuery,
   scopeOf,
   scopeQuery,
   spanQuery,
@@ -117,9 +118,9 @@ const forecast = createRoute({
   agentCheck: "handler",
   operationId: "forecastCosts",
   summary: "Estimate the spend of the current month",
-  description: "The spend of the month so far, and to its end (UTC) at the pace so far.",
+  description: "The spend of the month of the time zone so far, and to its end at the pace so far.",
   tags: ["costs"],
-  request: { query: z.strictObject(scopeQuery) },
+  request: { query: z.strictObject({ ...scopeQuery, ...monthQuery }) },
   responses: { 200: json(CostForecast, "The estimate"), ...problems("invalid") },
 });
 
@@ -165,6 +166,7 @@ export function createRoutes(core: Core) {
     )
     .openapi(summary, async (c) => {
       const { session_id: sessionId, agent_id: agentId } = c.req.valid("query");
+      const { summarizeSpending } = await import("../../budgets/summary/mod.ts");
       return c.json(await summarizeSpending(core, viewerOfRequest(c), { sessionId, agentId }), 200);
     })
     .openapi(tagKeys, async (c) => {
@@ -174,21 +176,15 @@ export function createRoutes(core: Core) {
       return c.json(pageOf(c, keys, (_, count) => offset + count, keys.length === limit), 200);
     })
     .openapi(forecast, async (c) => {
-      const scope = await scopeOf(c, core, c.req.valid("query"));
-      return c.json(await forecastCosts(core.store, scope, core.clock.now()), 200);
+      const query = c.req.valid("query");
+      const scope = await scopeOf(c, core, query);
+      return c.json(await forecastCosts(core.store, scope, core.clock.now(), calendarOf(core, query)), 200);
     })
     .openapi(list, async (c) => {
-      const { group_by, split_by, sort, limit, cursor, time_zone, week_start, month_start_day, ...query } = c
-        .req
-        .valid("query");
+      const { group_by, split_by, sort, limit, cursor, ...query } = c.req.valid("query");
       const scope = await scopeOf(c, core, query);
       const offset = readCursor(cursor, isNumberPosition) ?? 0;
-      const calendar = {
-        timeZone: time_zone ?? core.timeZone,
-        weekStart: week_start ?? core.weekStart,
-        monthStartDay: month_start_day ?? core.monthStartDay,
-      };
-      const days = reportDays(calendar, scope.from ?? 0, scope.to ?? core.clock.now());
+      const days = reportDays(calendarOf(core, query), scope.from ?? 0, scope.to ?? core.clock.now());
       const filter: CostFilter = {
         ...scope,
         groupBy: group_by,

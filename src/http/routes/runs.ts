@@ -31,7 +31,7 @@ import {
   viewerOfRequest,
 } from "../middleware/agent_reach.ts";
 import { type ApiEnv, leaseOf } from "../middleware/principal.ts";
-import { instanceOf, toProblem } from "../middleware/problem.ts";
+import { instanceOf, toProblem } from "../problems/mod.ts";
 import { createRoute, z } from "../create_route.ts";
 import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";

@@ -13,7 +13,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import { systemCodeOf } from "../../kernel/system_errors.ts";
-import { problemResponse, toProblem } from "../middleware/problem.ts";
+import { problemResponse, toProblem } from "../problems/mod.ts";
 import { isStreamed, readerOf, wholeOf } from "../middleware/served_body.ts";
 import type { ServerParts } from "../middleware/server_request.ts";
 import { startAcceptor } from "./acceptor.ts";

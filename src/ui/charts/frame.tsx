@@ -16,8 +16,10 @@ export interface ChartProps {
   series: readonly Series[];
   /** Formats a value, for the axis, the readout and the table. */
   format(value: number): string;
-  /** The heading of the first column: "Day (UTC)". */
+  /** The heading of the first column, such as "Day", beside the zone. */
   pointTitle: string;
+  /** The time zone of the points, where they are times. */
+  zone?: string;
   height?: number;
 }
 
@@ -36,7 +38,7 @@ export interface Drawing {
  * link above the picture; for screen readers, in the table.
  */
 export function ChartFrame(
-  { title, finding, points, series, format, pointTitle, height = 200, margin, mark, draw }:
+  { title, finding, points, series, format, pointTitle, zone, height = 200, margin, mark, draw }:
     & ChartProps
     & {
       /** The space at the left of the first point. */
@@ -70,7 +72,7 @@ export function ChartFrame(
   return (
     <figure class="chart" aria-label={title}>
       <figcaption class="finding">{escapeText(finding)}</figcaption>
-      <Legend series={series} shown={shown} format={format} mark={mark} patterns={patterns} />
+      <Legend series={series} shown={shown} format={format} mark={mark} patterns={patterns} zone={zone} />
       <div
         ref={box}
         class={`chart-box height-${height <= 120 ? "low" : "full"}`}
@@ -104,12 +106,20 @@ export function ChartFrame(
           </svg>
         )}
       </div>
-      <DataTable title={title} points={points} series={series} format={format} pointTitle={pointTitle} />
+      <DataTable
+        title={title}
+        points={points}
+        series={series}
+        format={format}
+        pointTitle={pointTitle}
+        zone={zone}
+      />
     </figure>
   );
 }
 
-function Legend({ series, shown, format, mark, patterns }: {
+function Legend({ series, shown, format, mark, patterns, zone }: {
+  zone: string | undefined;
   series: readonly Series[];
   shown: Point | undefined;
   mark: "bar" | "line";
@@ -139,7 +149,7 @@ function Legend({ series, shown, format, mark, patterns }: {
         {shown && (
           <>
             {escapeText(shown.label)}
-            {shown.at !== undefined && localBriefly(shown.at)}
+            {shown.at !== undefined && localBriefly(shown.at, zone)}
             {total != null && <strong>{format(total)}</strong>}
           </>
         )}
@@ -148,7 +158,9 @@ function Legend({ series, shown, format, mark, patterns }: {
   );
 }
 
-function DataTable({ title, points, series, format, pointTitle }: Omit<ChartProps, "finding" | "height">) {
+function DataTable(
+  { title, points, series, format, pointTitle, zone }: Omit<ChartProps, "finding" | "height">,
+) {
   const [isOpen, setOpen] = useState(false);
   const hasTotal = series.length > 1 && points.some(({ total }) => total !== undefined);
   return (
@@ -159,7 +171,7 @@ function DataTable({ title, points, series, format, pointTitle }: Omit<ChartProp
           <table>
             <thead>
               <tr>
-                <th scope="col">{pointTitle}</th>
+                <th scope="col">{zone ? `${pointTitle} (${zone})` : pointTitle}</th>
                 {series.map(({ key, label }) => (
                   <th key={key} scope="col" class="number">{escapeText(label)}</th>
                 ))}

@@ -12,7 +12,7 @@ export interface Point {
   label: string;
   /** The label on the axis; default: `label`. */
   short?: string;
-  /** The start of a day or an hour of UTC; the readout has it in the reader's own zone too. */
+  /** The start of a day or an hour; the readout has it in the reader's own zone too. */
   at?: number;
   /** By the key of a series; an absent one has no value. A map, since a key may be any name, such as `constructor`. */
   values: ReadonlyMap<string, number | null>;

@@ -94,7 +94,7 @@ function Kit() {
         </Card>
         <Grid>
           <Card title="Bars">
-            <BarChart {...CHART} title="Spend" finding="$91 in 14 days, 62% researcher" />
+            <BarChart {...CHART} zone="UTC" title="Spend" finding="$91 in 14 days, 62% researcher" />
           </Card>
           <Card title="Lines">
             <LineChart {...CHART} title="Calls" finding="Calls grow" />

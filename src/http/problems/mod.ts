@@ -6,8 +6,8 @@ import { shorten } from "../../kernel/text.ts";
 import { MAX_ISSUES } from "../../contract/limits.ts";
 import { redactCredentials } from "../../redaction/mod.ts";
 import type { Secrets } from "../../redaction/values/mod.ts";
-import { UNIVERSAL_HEADERS } from "./response_headers.ts";
-import { withBody } from "./served_body.ts";
+import { UNIVERSAL_HEADERS } from "../middleware/response_headers.ts";
+import { withBody } from "../middleware/served_body.ts";
 
 /** An RFC 9457 problem document; it may have extension members such as `run_id`. */
 export interface Problem {
@@ -41,7 +41,7 @@ const TITLES = {
 } satisfies Record<ErrorCode, string>;
 
 /** The parts of a process that problem documents use. */
-export interface ProblemContext {
+interface ProblemContext {
   log: Log;
   /** The secrets that no document may repeat; a process that could not start knows none. */
   secrets?: Pick<Secrets, "scrubValue">;

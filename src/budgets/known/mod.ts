@@ -1,6 +1,6 @@
-import type { Clock } from "../kernel/clock.ts";
-import { extendCalendars, hasToExtend, KNOWN_UNTIL } from "../ledger/mod.ts";
-import { indexedBy, type Store } from "../store/mod.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { extendCalendars, hasToExtend, KNOWN_UNTIL } from "../../ledger/mod.ts";
+import { indexedBy, type Store } from "../../store/mod.ts";
 
 /** The interval of reading a shared database again: a budget that another process adds is in force within it. */
 const REFRESH_MS = 1_000;
