@@ -39,6 +39,10 @@ for (const kind of dialectKinds()) {
           config: { timeZone: "Europe/Berlin", ...(dbUrl !== undefined && { dbUrl }) },
         });
         const core = await purser.core.whole();
+        // The connection of another instance, of a server.
+        const other = dbUrl === undefined ? core.store : await database.open({ isMigrated: false });
+        await using closing = new AsyncDisposableStack();
+        if (other !== core.store) closing.defer(() => other.close());
         let calls = 0;
         await fn({
           ...{ purser, channels },
@@ -49,7 +53,7 @@ for (const kind of dialectKinds()) {
             assert.equal(status, 201, JSON.stringify(body));
           },
           async write() {
-            await Promise.all([writeDigests(core), writeDigests(core)]);
+            await Promise.all([writeDigests(core), writeDigests({ ...core, store: other })]);
           },
           async deliver() {
             await deliverDue(deliveryContext(core), BOUNDS);

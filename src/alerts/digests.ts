@@ -92,7 +92,7 @@ function describe(digest: Omit<Digest, "title" | "facts">): Pick<Digest, "title"
   };
   if (unpriced > 0) facts.push({ label: "Calls without a price", value: String(unpriced) });
   if (digest.forecast_usd !== null) {
-    facts.push({ label: "Forecast of the month", value: usd(digest.forecast_usd) });
+    facts.push({ label: "Forecast of the month", value: `$${digest.forecast_usd.toFixed(2)}` });
   }
   add("Person", digest.people);
   add("Team", digest.teams);
