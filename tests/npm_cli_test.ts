@@ -165,7 +165,7 @@ for (const version of WITH_NPX) {
     const node = dirname(await nodeOfVersion(version));
     const { code, stdout, stderr } = await new Deno.Command("npx", {
       args: [
-        ...["--yes", "--offline", "--package"],
+        ...["--yes", "--prefer-offline", "--package"],
         await Deno.realPath(join(project.folder, "purser.tgz")),
         "purser",
         "demo",
