@@ -16,14 +16,8 @@ import { BUDGET_ACTIONS, BUDGET_PERIODS } from "../values.ts";
 import { BudgetState } from "./budget_state.ts";
 import { calendarFields, calendarValues } from "../calendars/calendar_fields.ts";
 import { calendarFault } from "../calendars/calendar_input.ts";
-import {
-  callSubjects,
-  EACH,
-  Each,
-  faultsOfSubjects,
-  subjectFields,
-  subjectValues,
-} from "./subject_fields.ts";
+import { faultsOfSubjects } from "./faults_of_subjects.ts";
+import { callSubjects, EACH, Each, subjectFields, subjectValues } from "./subject_fields.ts";
 
 /** The wire schemas of budgets, and of reservations for calls elsewhere. */
 
@@ -105,6 +99,12 @@ function checkFields(budget: Fields, ctx: z.RefinementCtx): void {
     const message =
       `can't be together with per ${budget.per}: only a day, a week and a month have an end to forecast`;
     faults.push({ path: "forecast", message });
+  }
+  if (budget.billing != null && budget.mode === "strict") {
+    const message =
+      `can't be together with mode strict: who has paid for a call is known once it is answered; ` +
+      "leave it out for a strict budget of all that is billed";
+    faults.push({ path: "billing", message });
   }
   if (budget.counts_from != null && budget.per !== "lifetime") {
     const message = `can't be together with per ${budget.per}: only a budget per lifetime has it`;

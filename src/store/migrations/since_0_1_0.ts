@@ -175,7 +175,8 @@ export const audit: readonly string[] = [
  * Budgets of any subject: tags, models, providers and sources, also several together.
  *
  * A row of `spend_shapes` is a list of parts of a call by which budgets count: while there is a budget with it, `spend_counters` has
- * counters of its scopes, 'by SHAPE VALUE ...': see src/ledger/scopes/subjects.ts. is_filled: 0 within the unit that adds it.
+ * counters of its scopes, 'by SHAPE VALUE ...': see src/ledger/scopes/subjects.ts. billing: 'plan' for plan values, 'billed' for costs
+ * alone. is_filled: 0 within the unit that adds it.
  */
 export const subjects: readonly string[] = [
   `CREATE TABLE spend_shapes (
@@ -187,6 +188,7 @@ export const subjects: readonly string[] = [
   has_provider ${INTEGER} NOT NULL,
   has_source ${INTEGER} NOT NULL,
   pattern ${TEXT},
+  billing ${TEXT},
   tag_1 ${TEXT},
   tag_2 ${TEXT},
   tag_3 ${TEXT},

@@ -92,7 +92,7 @@ async function ask(
     await importSession(ctx, connection, logs, sent, { isSaved: false });
   }
   const { nextCallOf } = await import("./next_call.ts");
-  const { tags, ...subjects } = await nextCallOf(ctx, input);
+  const { tags, ...subjects } = await nextCallOf(ctx, hooks.agentId, input);
   const tag = Object.entries(tags).map(([key, value]) => `${key}:${value}`);
   const query = { agent_id: hooks.agentId, session_id: input.session, ...subjects, tag };
   const checks = await (await connection.api.budgets.check.$get({ query })).json();
@@ -110,7 +110,7 @@ async function askQuota(
   const { describeEnded, isOfAllModels } = await import("../../../plans/mod.ts");
   const windows = await (await api.plans.$get({ query: {} })).json();
   const ended = windows.find((window) =>
-    window.agent_id === agentId && window.machine === machine && window.state === "ended" &&
+    window.agent_id === agentId && window.machines.includes(machine) && window.state === "ended" &&
     isOfAllModels(window)
   );
   return ended && describeEnded({
