@@ -202,6 +202,7 @@ Deno.test("the history lists the newest alerts first, each with its status in ev
     window_start: "2026-11-01T11:59:59.999Z",
     triggered_at: "2026-11-01T11:59:59.999Z",
     test: false,
+    state: "firing",
     deliveries: [
       {
         delivery_id: "dlv_1_1",

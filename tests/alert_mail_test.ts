@@ -17,6 +17,7 @@ Deno.test("the mail of an alert names the environment once", async () => {
     window_start: "2026-11-21T00:00:00.000Z",
     triggered_at: "2026-11-21T09:30:00.000Z",
     test: false,
+    state: "firing",
   }, "production");
   const from = "purser@example.com";
   const raw = await composeMessage({ notification, deliveryId: "dlv_1", from, to: [from], now: 0 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { builtInChannels } from "../plugins/mod.ts";
 import { type ConformanceOptions, testChannel } from "../src/delivery/channels/testing/conformance.ts";
+import { SERVICES } from "./channels/services.ts";
 
 /** Every registered channel passes the one conformance suite; none opts out. */
 for (const [kind, load] of Object.entries(builtInChannels)) {
@@ -8,5 +9,6 @@ for (const [kind, load] of Object.entries(builtInChannels)) {
     `../plugins/${kind}/conformance.ts`
   );
   assert.equal(conformance.kind, kind);
-  testChannel((await load()).default, conformance);
+  const { receive } = SERVICES[kind] ?? {};
+  testChannel((await load()).default, { ...conformance, ...(receive && { receive }) });
 }

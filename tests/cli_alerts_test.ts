@@ -199,23 +199,23 @@ Deno.test("alerts history shows each alert and its status in each channel", asyn
   assert.equal(lines.length, 5);
   assert.equal(
     lines[0],
-    "WHEN (UTC)           SEVERITY  RULE                SPENT        SOURCE           CHANNELS",
+    "WHEN (UTC)           SEVERITY  STATE   RULE                SPENT        SOURCE           CHANNELS",
   );
   assert.equal(
     lines[1],
-    "2026-11-21 09:30:00  warning   [test] Daily limit  - of $10     -                mail failed, log ok",
+    "2026-11-21 09:30:00  warning   -       [test] Daily limit  - of $10     -                mail failed, log ok",
   );
   const rest = lines.slice(2).sort();
   assert.deepEqual(rest, [
     "",
-    "2026-11-21 09:30:00  critical  Runaway             $3.20 of $3  elsewhere run_1  no channel",
-    "2026-11-21 09:30:00  critical  Sessions            $3.20 of $3  elsewhere ses_1  " +
+    "2026-11-21 09:30:00  critical  firing  Runaway             $3.20 of $3  elsewhere run_1  no channel",
+    "2026-11-21 09:30:00  critical  firing  Sessions            $3.20 of $3  elsewhere ses_1  " +
     "mail failed, slack retrying (2), pager waiting, sms sending, ops ok",
   ]);
   assert.equal(err, "warning: Channel mail failed to deliver 1 alert: 550 No such\\nmailbox\n");
   assert.equal(code, 0);
   const one = await books.purser("alerts history --limit 1 --json");
-  assert.match(one.out, /^\[\{"alert_id":.*"test":true,"deliveries":\[.*\]\}\]\n$/);
+  assert.match(one.out, /^\[\{"alert_id":.*"test":true,"state":"resolved","deliveries":\[.*\]\}\]\n$/);
   assert.equal(one.err, "");
 });
 
@@ -270,9 +270,9 @@ Deno.test("alerts history shows failures first, at any width", async () => {
   assert.equal(
     await at(120),
     `
-WHEN (UTC)           RULE                   SPENT                    CHANNELS
-2026-11-21 09:29:59  Sessions of the night  $3.20 of $0.50           team-slack failed, ops-webhook retrying (3), log ok
-2026-11-21 09:30:00  Daily limit            $251,234.56 of $250,000  ops-webhook failed, log ok
+WHEN (UTC)           RULE                   SPENT                    SOURCE                 CHANNELS
+2026-11-21 09:29:59  Sessions of the night  $3.20 of $0.50           researcher-productio…  1 failed, 1 pending, 1 ok
+2026-11-21 09:30:00  Daily limit            $251,234.56 of $250,000  -                      ops-webhook failed, log ok
 `,
   );
   assert.equal(

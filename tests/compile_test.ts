@@ -133,7 +133,7 @@ Deno.test("help is printed without the shims for Node, and without most of the b
 
 Deno.test("the program runs agents, migrates, serves its page and schemas, and loads plugins and tools beside it", async () => {
   await using place = await newPlace();
-  for (const name of ["tools.ts", "ntfy_channel.ts"]) {
+  for (const name of ["tools.ts", "pushover_channel.ts"]) {
     await Deno.copyFile(join(ROOT, "examples", name), join(place.folder, name));
   }
   const config = join(place.folder, "purser.json");
@@ -141,8 +141,8 @@ Deno.test("the program runs agents, migrates, serves its page and schemas, and l
     config,
     JSON.stringify({
       tools: ["./tools.ts"],
-      plugins: ["./ntfy_channel.ts"],
-      channels: [{ kind: "ntfy", topic: "a_secret_topic" }, {
+      plugins: ["./pushover_channel.ts"],
+      channels: [{ kind: "pushover", user: "a_secret_topic" }, {
         kind: "smtp",
         host: "127.0.0.1",
         to_addrs: "a@b.example",
@@ -158,7 +158,7 @@ Deno.test("the program runs agents, migrates, serves its page and schemas, and l
   const run = await purser(place, "run", "bot", "Hello", "--session", "s");
   assert.deepEqual([run.code, run.out.split("\n")[0]], [0, "You said: Hello"]);
   assert.match((await purser(place, "cost")).out, /^SPENDING[^]*\nToday .* 1 /m);
-  assert.match((await purser(place, "channels", "list")).out, /ntfy +ntfy[^]*smtp +smtp/);
+  assert.match((await purser(place, "channels", "list")).out, /pushover +pushover[^]*smtp +smtp/);
   assert.equal((await purser(place, "state", "export", "bot", "--output", "s.json")).code, 0);
   assert.match((await purser(place, "state", "show", "s.json")).out, /^session_id +s$/m);
 

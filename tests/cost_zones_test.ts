@@ -7,6 +7,7 @@ import { listCosts } from "../src/ledger/mod.ts";
 import { createBooking } from "./harness/booking.ts";
 import { dialectKinds } from "./harness/databases.ts";
 import { spend } from "./harness/budget_requests.ts";
+import { makeKey, openHttpClient } from "./harness/http_client.ts";
 import { modelCall } from "./harness/model_calls.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 
@@ -114,10 +115,49 @@ Deno.test("GET /costs takes a time zone, and has that of the server without one"
   ]);
   assert.equal((await sum("from=2026-11-01&time_zone=UTC")).cost_usd, 0);
   assert.equal((await sum("to=2026-11-01")).cost_usd, 1);
+  assert.deepEqual(await by("group_by=day&from=2026-10-31&to=2026-11-01"), [["2026-10-31", 1]]);
+  assert.deepEqual(await by("group_by=day&from=2026-10-31&to=2026-11-01&time_zone=UTC"), [["2026-10-31", 3]]);
   const { status, body } = await purser.api("GET", "/costs?group_by=day&time_zone=Asia/Kolkatta");
   assert.deepEqual([status, body.details.issues[0].path], [400, "time_zone"]);
   assert.match(body.detail, /did you mean Asia\/Kolkata\?/);
   assert.equal((await purser.api("GET", "/costs?month_start_day=29")).status, 400);
   const csv = await purser.fetch("GET", "/costs?group_by=month", { headers: { accept: "text/csv" } });
   assert.match(await csv.text(), /^month,/);
+});
+
+Deno.test("today, this month and the forecast are those of the server's calendar, which it tells", async () => {
+  // It is half past eleven in the evening of the 20th in Honolulu.
+  const calendar = { timeZone: "Pacific/Honolulu", weekStart: "sunday", monthStartDay: 20 } as const;
+  await using purser = await openTestPurser({ config: calendar });
+  purser.clock.advance(Date.parse("2026-11-21T09:30:00.000Z") - purser.clock.now());
+  const key = await makeKey(purser, ["read"]);
+  const client = openHttpClient(purser);
+  const get = async (path: string) => (await client.send("GET", path, { key: key.key })).body;
+  const days = [0, 1, 2, 3, 4].map((ago) => 20 - ago);
+  // Each day's call is at 23:00 of Honolulu, which is 09:00 UTC of the next day.
+  for (const day of days) {
+    await spend(purser, day, { at: `2026-11-${day + 1}T09:00:00.000Z` });
+  }
+  const live = await get("/live?once=true");
+  assert.deepEqual([live.time_zone, live.day, live.spend.cost_usd], ["Pacific/Honolulu", "2026-11-20", 20]);
+  assert.equal((await get("/costs/summary")).today.cost_usd, 20);
+  const { time_zone, today, month } = await get("/me");
+  assert.deepEqual(
+    [time_zone, today.from, month.from],
+    ["Pacific/Honolulu", "2026-11-20T10:00:00.000Z", "2026-11-20T10:00:00.000Z"],
+  );
+  const forecast = await get("/costs/forecast");
+  assert.deepEqual(
+    [forecast.time_zone, forecast.month, forecast.from, forecast.to, forecast.cost_usd],
+    ["Pacific/Honolulu", "2026-11", "2026-11-20T10:00:00.000Z", "2026-12-20T10:00:00.000Z", 20],
+  );
+  // The calls begin on the 16th of Honolulu: the 29 days that are left cost as the same weekday, or the median of the four.
+  const costOf = (ahead: number) => ahead % 7 >= 3 && ahead % 7 <= 6 ? 13 + ahead % 7 : 17.5;
+  const rest = Array.from({ length: 29 }, (_, index) => costOf(index + 1)).reduce((sum, cost) => sum + cost);
+  assert.equal(forecast.weekday_forecast_usd, 20 + rest);
+  const utc = await get("/costs/forecast?time_zone=UTC&month_start_day=1");
+  assert.deepEqual([utc.from, utc.cost_usd], ["2026-11-01T00:00:00.000Z", 90]);
+  const { time_zone: zone, week_start, month_start_day } = await get("/healthz");
+  assert.deepEqual([zone, week_start, month_start_day], ["Pacific/Honolulu", "sunday", 20]);
+  assert.equal((await purser.api("GET", "/costs/forecast?week_start=monday")).status, 400);
 });

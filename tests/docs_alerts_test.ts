@@ -23,7 +23,10 @@ Deno.test("the quick start on alerts works as it is written: a rule fires, and e
     const first = lines.indexOf("purser channels list");
     const output = await runLines(lines.slice(0, first), directory);
     assert.match(output, /^Added rule rule_\w+ First cents: warning at \$0\.00001 in a day of all agents/m);
-    assert.match(output, /warning {3}First cents +\$0\.0000\d+ of \$0\.00001 +helper +alert_\w+ +log ok$/m);
+    assert.match(
+      output,
+      /warning {3}firing {2}First cents +\$0\.0000\d+ of \$0\.00001 +helper +alert_\w+ +log ok$/m,
+    );
     assert.equal((await runLines(lines.slice(first), directory)).match(/^log +log +delivered/gm)!.length, 2);
   }));
 

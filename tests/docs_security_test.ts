@@ -3,7 +3,7 @@ import { loadConfig } from "../src/config/mod.ts";
 import { keysKnownAt } from "../src/config/file/parse_config_file.ts";
 import { REQUEST_LIMITS } from "../src/contract/limits.ts";
 import { DEFAULT_LIMITS, maxConnections } from "../src/http/server/connection_limits.ts";
-import { readDocument } from "./harness/documents.ts";
+import { readDocument, withoutCode } from "./harness/documents.ts";
 
 /** The limits that docs/security.md names, and their defaults, are those of the code. */
 
@@ -67,4 +67,12 @@ Deno.test("docs/security.md names every limit on connections, with its default",
   }
   const [, unknown] = /(\d+) if the limit on descriptors is not known/.exec(rows[0]![2]!)!;
   assert.equal(maxConnections(undefined), Number(unknown));
+});
+
+Deno.test("no bullet of the reference pages docs/security.md and docs/api.md has over 60 words", async () => {
+  for (const path of ["docs/security.md", "docs/api.md"]) {
+    const bullets = withoutCode(await readDocument(path)).match(/^ *- .*(?:\n(?! *- ).+)*/gm)!;
+    assert.ok(bullets.length > 20, path);
+    for (const bullet of bullets) assert.ok(bullet.split(/\s+/).length <= 60, `${path}: ${bullet}`);
+  }
 });

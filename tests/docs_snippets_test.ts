@@ -26,7 +26,7 @@ const LANGUAGES: Readonly<Record<string, string>> = {
   jsonc: "parsed below",
   jsonl: "tests/importers/guide_test.ts reads it",
   toml: "tests/gateway/docs_test.ts and tests/otlp/docs_test.ts compare it with what the command prints",
-  yaml: "settings of Prometheus; tests/metrics_test.ts has the metrics",
+  yaml: "settings of Prometheus (tests/metrics_test.ts has the metrics) and of a collector",
   python: "programs of clients that are no part of this repository",
   mermaid: "diagrams",
   "": "variables of OpenTelemetry",

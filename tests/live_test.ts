@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import fc from "#dev/fast_check.ts";
 import { createBus } from "../src/bus/mod.ts";
+import { UTC } from "../src/contract/calendars/zones.ts";
 import type { LiveDelta, LiveState } from "../src/contract/live.ts";
 import { fixedClock } from "../src/kernel/clock.ts";
 import { silentLog } from "../src/kernel/log.ts";
@@ -97,7 +98,11 @@ function openProcess(store: Store) {
     clock,
     turns: createTurns(() => setImmediate()),
   };
-  return { clock, reader: createLiveReader({ ...ctx, bus: createBus(silentLog) }), readings: () => readings };
+  return {
+    clock,
+    reader: createLiveReader({ ...ctx, ...UTC, bus: createBus(silentLog) }),
+    readings: () => readings,
+  };
 }
 
 for (const kind of dialectKinds().filter(({ name }) => name !== "memory")) {

@@ -2,13 +2,16 @@ import assert from "node:assert/strict";
 import { createIds } from "../src/kernel/ids.ts";
 import { totalsStatements } from "../src/service/metrics/mod.ts";
 import { renderFamilies } from "../src/service/metrics/mod.ts";
+import { answerTo } from "./harness/answers.ts";
+import { startFakeProvider } from "./harness/fake_provider.ts";
+import { requestFor, sendTo } from "./gateway/requests.ts";
 import { AGENT, EVENT } from "./harness/bodies.ts";
 import { openWithChannels, RULE, statusOf, until } from "./harness/deliveries.ts";
 import { inDirectory } from "./harness/in_directory.ts";
 import { passing, permanent, recordingChannel } from "./harness/recording_channel.ts";
 import { readScrape, scrape } from "./harness/scrape.ts";
 import { serverKindsInTime } from "./harness/database_servers.ts";
-import { openTestPurser } from "./harness/test_purser.ts";
+import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 
 Deno.test("GET /metrics reports spend exactly, and tokens in kinds that don't overlap", async () => {
   await using purser = await openTestPurser();
@@ -193,6 +196,33 @@ for (const kind of serverKindsInTime) {
     },
   });
 }
+
+Deno.test("GET /metrics has the time of a gateway call with its provider, the time that the gateway adds, and that of commits", async () => {
+  let purser: TestPurser | undefined;
+  await using fake = await startFakeProvider((request) => {
+    purser!.clock.advance(2_000);
+    return answerTo(request, { text: "Hello" });
+  });
+  await using opened = await openTestPurser({ fake });
+  purser = opened;
+  for (const isStreamed of [false, true]) {
+    const response = await sendTo(
+      purser,
+      requestFor({ api: "openai-chat", provider: "openai", model: "gpt-4o-mini" }, { isStreamed }),
+    );
+    await response.text();
+    assert.equal(response.status, 200);
+  }
+  const { histograms, types } = await scrape(purser);
+  const [before, provider, booking] = ["before", "provider", "booking"].map((stage) =>
+    histograms[`purser_gateway_${stage}_seconds provider=openai`]!
+  );
+  assert.deepEqual([provider!.count, provider!.sum], [2, 4]);
+  assert.deepEqual([provider!.buckets["1"], provider!.buckets["2.5"]], ["0", "2"]);
+  for (const added of [before!, booking!]) assert.deepEqual([added.count, added.sum], [2, 0]);
+  assert.ok(histograms.purser_commit_seconds!.count >= 2);
+  assert.equal(types.purser_commit_seconds, "HISTOGRAM");
+});
 
 Deno.test("GET /metrics labels every number as the database's or the process's", async () => {
   await using purser = await openTestPurser();

@@ -100,7 +100,7 @@ test("the program of the gate imports and answers without the command line, and 
   await Deno.mkdir(alone);
   await Deno.writeTextFile(join(alone, "package.json"), '{ "type": "module" }');
   for (const { name } of Deno.readDirSync(folder)) {
-    if (!/^(purser|gate|genai_prices-.*|litellm-.*)\.js$/.test(name)) continue;
+    if (!/^(purser|run_hook|gate|genai_prices-.*|litellm-.*)\.js$/.test(name)) continue;
     await Deno.copyFile(join(folder, name), join(alone, name));
   }
   const session = "533e985d-597e-49f4-ab53-11c60e048775";
@@ -130,6 +130,16 @@ test("the program of the gate imports and answers without the command line, and 
   const { reason } = JSON.parse(out!);
   assert.match(reason, /^Purser: the budget Day is reached: /);
   assert.deepEqual(await hook(alone), { code, out, err: "" });
+  // The compiled code of the program is kept, and made anew where it is broken.
+  const caches = join(place.folder, "purser/hooks");
+  const [name, ...others] = [...Deno.readDirSync(caches)].map((entry) => entry.name);
+  assert.deepEqual(others, []);
+  const kept = await Deno.readFile(join(caches, name!));
+  for (const broken of [kept.slice(0, kept.length / 2), new Uint8Array(9), new Uint8Array()]) {
+    await Deno.writeFile(join(caches, name!), broken);
+    assert.deepEqual(await hook(alone), { code, out, err: "" });
+    assert.ok((await Deno.stat(join(caches, name!))).size > kept.length / 2);
+  }
   const calls = JSON.parse(await place.purser("cost", "--total", "--since", "all", "--json")).model_calls;
   assert.ok(calls > 0);
 });
@@ -162,13 +172,13 @@ test("an older Node is refused in one sentence", async () => {
 
 test("tools and channels in TypeScript are loaded as the config file names them, without a warning", async () => {
   await using place = await newNodePlace();
-  for (const name of ["tools.ts", "ntfy_channel.ts"]) {
+  for (const name of ["tools.ts", "pushover_channel.ts"]) {
     await Deno.copyFile(join(ROOT, "examples", name), join(place.folder, name));
   }
   const config = {
     tools: ["./tools.ts"],
-    plugins: ["./ntfy_channel.ts"],
-    channels: [{ kind: "ntfy", topic: "${MY_TOPIC}" }],
+    plugins: ["./pushover_channel.ts"],
+    channels: [{ kind: "pushover", user: "${MY_TOPIC}" }],
     profiles: { other: { db: "${MY_FOLDER}/other.db" } },
   };
   await Deno.writeTextFile(join(place.folder, "purser.json"), JSON.stringify(config));
@@ -183,7 +193,7 @@ test("tools and channels in TypeScript are loaded as the config file names them,
   assert.deepEqual([run.code, run.out], [0, "Called count_words 2 times.\n"]);
   assert.match(run.err, /^3 steps · .* · s\n$/);
   const channels = await purser(place, ["channels", "list"]);
-  assert.match(channels.out, /^ntfy +ntfy +ok /m);
+  assert.match(channels.out, /^pushover +pushover +ok /m);
   assert.equal(channels.err, "");
   const other = ["agents", "set", "there", "--model", "demo:echo", "--profile", "other"];
   assert.equal((await purser(place, other)).code, 0);

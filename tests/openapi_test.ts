@@ -62,6 +62,7 @@ const OPERATIONS = {
   getSession: "GET /sessions/{session_id}",
   getSessionCosts: "GET /sessions/{session_id}/costs",
   getSessionTree: "GET /sessions/{session_id}/tree",
+  getDigest: "GET /digest",
   getSpendingSummary: "GET /costs/summary",
   getSnapshotSchema: "GET /schemas/snapshot/v1.json",
   listAgents: "GET /agents",
@@ -95,6 +96,7 @@ const OPERATIONS = {
   redirectToDocs: "GET /",
   releaseBudget: "POST /budgets/{budget_id}/releases",
   releaseReservation: "DELETE /budgets/reservations/{reservation_id}",
+  acknowledgeAlert: "POST /alerts/history/{alert_id}/ack",
   removePrice: "DELETE /prices/rows/{price_id}",
   reportCalls: "POST /costs/events",
   reportPlanWindows: "POST /plans",
@@ -106,6 +108,7 @@ const OPERATIONS = {
   rotateApiKey: "POST /keys/{key_id}/rotate",
   runAgent: "POST /agents/{agent_id}/runs",
   saveImportFiles: "PUT /imports/files",
+  sendDigest: "POST /channels/{name}/digest",
   setPrice: "PUT /prices/rows",
   sightCalls: "POST /sightings",
   streamEvents: "GET /events",
@@ -240,6 +243,16 @@ Deno.test("every operation responds as documented", async () => {
   const { body: tested } = await purser.api("POST", `${place}/test`);
   await purser.api("GET", `/alerts/history/${tested.alert_id}`);
   await purser.api("POST", `/alerts/history/${tested.alert_id}/resend`);
+  await purser.api("PATCH", place, { enabled: true, threshold_usd: 0.000001 });
+  await purser.api("POST", "/costs/events", [{
+    ...EVENT,
+    call_id: "fires",
+    at: new Date(purser.clock.now()),
+  }]);
+  const { body: [{ alert_id }] } = await purser.api("GET", "/alerts/history?limit=1");
+  await purser.api("POST", `/alerts/history/${alert_id}/ack`, { note: "x" });
+  await purser.api("GET", "/digest");
+  await purser.api("POST", "/channels/log/digest");
   await purser.api("DELETE", place);
   const budget = (await purser.api("POST", "/budgets", { name: "A", limit_usd: 1, per: "day" })).headers;
   const at = budget.get("location")!;

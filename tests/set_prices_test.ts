@@ -84,6 +84,25 @@ for (const [where, openWorld] of Object.entries(WORLDS)) {
     assert.match(err, /did you mean vllm:qwen3:8b from 2999-01-01\?/);
   });
 
+  test("a contract changes the listed rates of its provider's calls, and no price that was set", async (world) => {
+    const [listed, source] = await costOf(world, "gpt-4o-mini");
+    await world.run("prices set openai:gpt-6-luna --input 5 --output 6");
+    const { out } = await world.run("prices discount openai --by 12.5% --from 2026-01-01");
+    assert.equal(out, "contract openai:* from 2026-01-01: -12.5% of listed rates\n");
+    assert.deepEqual(await costOf(world, "gpt-4o-mini"), [listed * 0.875, `${source}, contract -12.5%`]);
+    assert.deepEqual(await costOf(world, "gpt-6-luna"), [5, "database"]);
+    await world.run("prices premium openai:gpt-4o-* --by 10% --until 2999-01-01");
+    assert.deepEqual(await costOf(world, "gpt-4o-mini"), [listed * 1.1, `${source}, contract +10%`]);
+    const { out: shown } = await world.run("prices show openai:gpt-4o-mini");
+    assert.match(shown, /contract \+10%[^]*input tokens +0\.165 /);
+    const list = (await world.run("prices list")).out;
+    assert.match(list, /^contract openai:\* +any +2026-01-01 +-12\.5% of listed rates /m);
+    await world.run('prices unset "contract openai:gpt-4o-*"');
+    const { out: removed } = await world.run('prices unset "contract openai:*" --from 2026-01-01');
+    assert.equal(removed, "Removed contract openai:* from 2026-01-01\n");
+    assert.deepEqual(await costOf(world, "gpt-4o-mini"), [listed, source]);
+  });
+
   test("what is wrong with a price is said, and nothing is written", async (world) => {
     await world.run("prices set aws:nova --input 1 --output 2");
     for (
@@ -102,6 +121,12 @@ for (const [where, openWorld] of Object.entries(WORLDS)) {
         ["set aws:nova --input 1 --output 2 --from 2026-02-30", 1, /--from: must be a date such as/],
         ["set bedrock:nova --input 3 --output 2", 1, /aws is the same provider, and has it as aws:nova/],
         ["unset aws:nov", 3, /did you mean aws:nova\?/],
+        ["discount aws", 2, /Cannot set it without --by/],
+        ["discount aws --by 12", 2, /12 is not a share, such as 12%/],
+        ["discount aws --by 100%", 1, /change_percent: must be above -100/],
+        ["premium aws --by 1001%", 1, /change_percent: must be at most 1000/],
+        ["premium aws --by 0.00001%", 1, /change_percent: must have at most four decimals/],
+        ["premium aws --by 1% --from 2026-02-01 --until 2026-02-01", 1, /--until: must be after from/],
       ] as const
     ) {
       const { err } = await world.run(`prices ${line}`, code);

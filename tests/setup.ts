@@ -3,7 +3,7 @@
  * `deno task test` begins with it. Existing packages are not downloaded again.
  */
 import { join } from "node:path";
-import { NODE_TYPES, TYPESCRIPT } from "../build/npm/versions.ts";
+import { NODE_TYPES, NPM, TYPESCRIPT } from "../build/npm/versions.ts";
 import { ROOT, runDeno } from "../build/run_deno.ts";
 import { linkCheckout } from "./harness/deno_project.ts";
 import { inDirectory } from "./harness/in_directory.ts";
@@ -57,7 +57,7 @@ function listPackages(): string[] {
   );
   return [
     ...modules.map(({ name }) => `tests/packages/${name}`),
-    ...[TYPESCRIPT, NODE_TYPES].map((name) => `npm:${name}`),
+    ...[TYPESCRIPT, NODE_TYPES, NPM].map((name) => `npm:${name}`),
   ];
 }
 

@@ -26,7 +26,7 @@ const bind = (store: Store): Store => ({
   readAll: (statements) => store.readAll(statements),
   write: (statements) => store.write(statements),
   writeInSet: (writer, item) => store.writeInSet(writer, item),
-  waitingWrites: store.waitingWrites,
+  writes: store.writes,
   freeBytes: () => store.freeBytes(),
   close: () => store.close(),
 });

@@ -54,6 +54,25 @@ Deno.test("the line has the figures of the ledger: the session's, today's and th
   );
 });
 
+Deno.test("today is of the time zone of the config", async () => {
+  await using place = await newPlace();
+  const at = new Date(Date.now() - 13 * 3_600_000);
+  const call = { provider: "openai", model: "gpt-6-luna", agent_id: "a", call_id: "c", cost_usd: 3 };
+  const body = JSON.stringify({ ...call, at: at.toISOString(), input_tokens: 1, output_tokens: 1 });
+  assert.equal((await purser(place, ["report", "-"], body)).code, 0);
+  // A zone in which it is eight o'clock in the evening, and one in which it is three in the morning.
+  const zoneAt = (hour: number) => {
+    const ahead = (hour - new Date().getUTCHours() + 36) % 24 - 12;
+    return `Etc/GMT${ahead > 0 ? "-" : "+"}${Math.abs(ahead)}`;
+  };
+  const today = (zone: string) => {
+    place.env.PURSER_TIME_ZONE = zone;
+    return line(place, "{}", "--template", "{today}");
+  };
+  assert.deepEqual([await today(zoneAt(20)), await today(zoneAt(3))], ["$3.00", "$0"]);
+  assert.match(await today("Europe/Berlinn"), /did you mean Europe\/Berlin\?/);
+});
+
 Deno.test("the line of recorded input has its model and project", async () => {
   await using place = await newPlace();
   await spend(place, "one");
@@ -163,8 +182,14 @@ Deno.test("through a server the figures are its own; once it is gone or slow, th
   await spend(place, "one");
   await purser(place, ["budgets", "add", "--name", "Day", "--limit", "2", "--per", "day"]);
   const local = await line(place, { session_id: "one" });
+  place.env.PURSER_TIME_ZONE = "Asia/Tokyo";
   const server = await startServer(place);
+  delete place.env.PURSER_TIME_ZONE;
   const at = ["--server", server.url];
+  // So are the days of purser cost.
+  assert.match((await purser(place, ["cost", "--by", "day", ...at])).out, /^DAY \(Asia\/Tokyo\)/);
+  assert.match((await purser(place, ["cost", ...at])).out, /^SPENDING \(Asia\/Tokyo\)/);
+  assert.match((await purser(place, ["cost", "--total", "--tz", "UTC", ...at])).out, / 00:00 UTC\n/);
   assert.equal((await purser(place, ["statusline", "--refresh=/nowhere/one.jsonl", ...at])).code, 0);
   // A machine that is busy takes longer to answer than a line waits.
   const old = new RegExp(`^${RegExp.escape(local)} · \\d+ s ago$`);

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { UTC } from "../src/contract/calendars/zones.ts";
 import { createHash } from "node:crypto";
 import { withAccessCheck } from "../src/http/server/mod.ts";
 import { DAY_MS, HOUR_MS } from "../src/kernel/clock.ts";
@@ -121,6 +122,7 @@ Deno.test("a session has the permissions of its key, and no others", async () =>
     scopes: ["read"],
     agent_id: "a",
     expires_at: new Date(purser.clock.now() + 7 * DAY_MS).toISOString(),
+    calendar: UTC,
   });
   assert.equal((await send("GET", "/agents", { headers })).status, 200);
   assert.equal((await send("GET", "/keys", { headers })).status, 403);

@@ -9,7 +9,12 @@ import {
   withText,
 } from "../../src/delivery/channels/testing/_notifications.ts";
 import { openPlugin } from "../../src/delivery/channels/testing/_open_plugin.ts";
-import slack, { createPayload } from "./mod.ts";
+import { createChannelKit } from "../../src/delivery/channels/load_plugin.ts";
+import type { Notification } from "../../src/delivery/channels/mod.ts";
+import slack, { createPayload as create } from "./mod.ts";
+
+const kit = await createChannelKit();
+const createPayload = (notification: Notification) => create(notification, kit);
 
 type Payload = ReturnType<typeof createPayload>;
 

@@ -7,7 +7,7 @@ const NO_SECRET = "must be whsec_ and the base64 of 24 to 64 random bytes, as " 
  * POSTs JSON, signed by the Standard Webhooks specification (standardwebhooks.com) if there is a secret.
  * Its `webhook-id` is the same in every attempt.
  */
-export default ({ defineChannel, z, httpResult, isHttpUrl, toJson }: ChannelKit) => {
+export default ({ defineChannel, z, httpUrl, httpResult, toJson }: ChannelKit) => {
   const secret = z.string().refine(isSecret, NO_SECRET).meta({ secret: true });
   const header = z.string()
     .refine(isHeaderName, "is not a valid header name")
@@ -16,10 +16,9 @@ export default ({ defineChannel, z, httpResult, isHttpUrl, toJson }: ChannelKit)
     kind: "webhook",
     summary: "POSTs JSON to an address, signed by the Standard Webhooks specification",
     settings: z.object({
-      url: z.string().refine(isHttpUrl, "must be an http:// or https:// URL without user and password")
-        .meta({ secret: "url" }).describe(
-          "The URL to POST to, `http://` or `https://`, without user and password",
-        ),
+      url: httpUrl.meta({ secret: "url" }).describe(
+        "The URL to POST to, `http://` or `https://`, without user and password",
+      ),
       secret: secret.optional().describe("Signs the request; `whsec_` and base64 of 24 to 64 bytes"),
       secrets: z.array(secret).min(1).max(10).optional()
         .describe("Up to ten instead of one, during a rotation: each signs"),

@@ -1,8 +1,9 @@
 import { and, asc, desc, eq, exists, inArray, isNotNull, lte, or, sql } from "drizzle-orm";
 import type { Alert, AlertDelivery, AlertPlanWindow } from "../contract/alerts/alerts.ts";
 import { DIMENSIONS, NAMED } from "../contract/costs/dimensions.ts";
-import { ASK_THRESHOLD, PLAN_THRESHOLD } from "../contract/values.ts";
+import { type AlertEvent, ASK_THRESHOLD, PLAN_THRESHOLD } from "../contract/values.ts";
 import type { Notification } from "../delivery/channels/mod.ts";
+import { sha256Hex } from "../kernel/encoding.ts";
 import { toUsd } from "../kernel/money.ts";
 import { withNames } from "../keys/mod.ts";
 import {
@@ -19,7 +20,7 @@ import type { AlertContext } from "./context.ts";
 import { describeAlert } from "./describe_alert.ts";
 import { readLargest } from "./explain_alert.ts";
 import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
-import { calendarIn } from "../contract/windows.ts";
+import { calendarIn, periodOf, windowOf } from "../contract/windows.ts";
 import { toIso } from "../kernel/clock.ts";
 
 /** An alert in wire form, without its deliveries. */
@@ -38,8 +39,14 @@ export function scopeOfWarning(
 
 /** The columns of an alert that its record is made of. */
 export type RecordedRow =
-  & Omit<AlertRow, "position" | "channels" | "callPosition" | Exclude<keyof Scopes, "agentId">>
-  & { [Property in keyof Scopes]?: string | null };
+  & Omit<
+    AlertRow,
+    "position" | "channels" | "callPosition" | Exclude<keyof Scopes, "agentId"> | StateColumn
+  >
+  & { [Property in keyof Scopes]?: string | null }
+  & Partial<Pick<AlertRow, StateColumn>>;
+
+type StateColumn = "acknowledgedAt" | "acknowledgedBy" | "note" | "resolvedAt";
 
 /** Converts rows to their wire form. A viewer of one agent is shown no key but its own. */
 export async function toAlertRecords(
@@ -48,7 +55,7 @@ export async function toAlertRecords(
   viewer: Viewer = ALL_SEEING,
 ): Promise<AlertRecord[]> {
   const ticketIds = rows.flatMap((row) => ticketOf(row) ?? []);
-  const records = await withNames(ctx, rows.map((row) => toAlertRecord(row, viewer)));
+  const records = await withNames(ctx, rows.map((row) => toAlertRecord(row, viewer, ctx.clock.now())));
   const tickets = ticketIds.length === 0 ? [] : await (await import("../budgets/tickets/mod.ts"))
     .listTickets(ctx, { reader: { viewer }, ticketIds, limit: ticketIds.length });
   const byId = new Map(tickets.map((ticket) => [ticket.ticket_id, ticket]));
@@ -64,7 +71,7 @@ export async function toAlertRecords(
           id: scopeText(scopeOfWarning(row) ?? row.scope!, record.key_name ?? undefined),
         },
       }),
-      ...(approval && { approval }),
+      ...(approval && { approval, state: approval.state === "waiting" ? record.state : "resolved" }),
     };
   });
 }
@@ -78,7 +85,30 @@ function ticketOf(
     : undefined;
 }
 
-export function toAlertRecord(row: RecordedRow, viewer: Viewer): AlertRecord {
+/** Returns when the window of an alert ends; null where it has no end, or moves with the clock. */
+export function windowEndOf({ thresholdType, windowStart, window, calendar }: RecordedRow): number | null {
+  if (thresholdType === PLAN_THRESHOLD) {
+    const plan = planWindowOf(window);
+    return plan ? Date.parse(plan.resets_at) : null;
+  }
+  if (thresholdType === ASK_THRESHOLD || windowStart === null) return null;
+  return windowOf(periodOf(thresholdType), windowStart, null, calendarIn(calendar)).resetsAt;
+}
+
+/** Returns the state of an alert at a time, and its changes; who acknowledged it is shown to those who see all spending. */
+function stateOf(row: RecordedRow, now: number, { seesAll }: Viewer) {
+  const { acknowledgedAt, acknowledgedBy, note, resolvedAt, isTest } = row;
+  const isOver = isTest || resolvedAt != null || (windowEndOf(row) ?? Infinity) <= now;
+  return {
+    state: isOver ? "resolved" : acknowledgedAt != null ? "acknowledged" : "firing",
+    ...(acknowledgedAt != null && { acknowledged_at: toIso(acknowledgedAt) }),
+    ...(acknowledgedBy != null && seesAll && { acknowledged_by: acknowledgedBy }),
+    ...(note != null && seesAll && { note }),
+    ...(resolvedAt != null && { resolved_at: toIso(resolvedAt) }),
+  } as const;
+}
+
+export function toAlertRecord(row: RecordedRow, viewer: Viewer, now: number): AlertRecord {
   const counter = counterIn(scopeOfWarning(row) ?? row.scope ?? "");
   const named = NAMED.flatMap((kind) => {
     const { field, property, nameField } = DIMENSIONS[kind];
@@ -101,6 +131,7 @@ export function toAlertRecord(row: RecordedRow, viewer: Viewer): AlertRecord {
     ...(row.calendar !== null && { time_zone: calendarIn(row.calendar).timeZone }),
     triggered_at: toIso(row.triggeredAt),
     test: row.isTest,
+    ...stateOf(row, now, viewer),
     ...(counter && { counter }),
     ...reachesAtOf(row),
     ...(row.budgetLimitNanoUsd !== null && { limit_usd: toUsd(row.budgetLimitNanoUsd) }),
@@ -228,13 +259,15 @@ function toDeliveryRecord(row: typeof deliveries.$inferSelect): AlertDelivery {
     attempts: row.attempts,
     last_error: row.lastError,
     delivered_at: status === "delivered" && settledAt !== null ? toIso(settledAt) : null,
+    ...(row.event !== null && { event: row.event }),
   };
 }
 
-/** Reads the notification of an alert; undefined if there is no alert of that id. */
+/** Reads the notification of an alert, or of what has happened to it since; undefined if there is no alert of that id. */
 export async function readAlertNotification(
   ctx: ReadContext & { environment: string; store: Pick<AlertContext["store"], "read" | "readLong"> },
   alertId: string,
+  event: string | null = null,
 ): Promise<Notification | undefined> {
   const [row] = await ctx.query.select().from(tables.alerts).where(eq(tables.alerts.alertId, alertId));
   if (!row) return undefined;
@@ -242,7 +275,16 @@ export async function readAlertNotification(
     toAlertRecords(ctx, [row]),
     isForecast(row) ? readLargest(ctx, row) : undefined,
   ]);
-  return describeAlert(record!, ctx.environment, largest);
+  return describeAlert(record!, ctx.environment, {
+    largest,
+    incident: await incidentOf(row),
+    event: event as AlertEvent | null,
+  });
+}
+
+/** Returns what an alert is about, for services that have incidents: its repetitions are of the same. */
+async function incidentOf({ ruleId, window, scope }: AlertRow): Promise<string> {
+  return `${ruleId}-${(await sha256Hex(window ?? scope ?? "")).slice(0, 32)}`;
 }
 
 /** Returns the window that an alert is about, by its claim; undefined of a test. */

@@ -1,5 +1,5 @@
-import type { Severity } from "../contract/values.ts";
-import { type ChannelConfig, nameChannels } from "../config/mod.ts";
+import type { DigestPeriod, Severity } from "../contract/values.ts";
+import { type ChannelConfig, nameChannels, type QuietHours } from "../config/mod.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { checkNames, namesOf } from "../kernel/known_names.ts";
 import type { NamedChannel } from "../delivery/channels/mod.ts";
@@ -15,6 +15,12 @@ export interface ChannelInput {
   min_severity?: Severity;
   /** The timeout of one attempt in milliseconds; default 10,000. */
   timeout_ms?: number;
+  /** True if it is told that an alert was acknowledged or resolved; default true of `pagerduty` only. */
+  send_resolved?: boolean;
+  /** The period of the digests of the spending that it gets. */
+  digest?: DigestPeriod;
+  /** The hours in which its deliveries wait. */
+  quiet_hours?: QuietHours;
   /** A setting of the kind, as in the config file. */
   [setting: string]: unknown;
 }
@@ -58,12 +64,20 @@ const OWN_NAMES = namesOf<NamedChannel>({
   kind: true,
   minSeverity: true,
   timeoutMs: true,
+  sendResolved: true,
+  digest: true,
+  quietHours: true,
   send: true,
   close: true,
 });
 
 /** The names in camelCase of an object that are in snake_case in the config. */
-const IN_CONFIG: Readonly<Record<string, string>> = { minSeverity: "min_severity", timeoutMs: "timeout_ms" };
+const IN_CONFIG: Readonly<Record<string, string>> = {
+  minSeverity: "min_severity",
+  timeoutMs: "timeout_ms",
+  sendResolved: "send_resolved",
+  quietHours: "quiet_hours",
+};
 
 /** Refuses names in the other case: an object's would be ignored, and a kind may refuse them only when it sends. */
 function checkCase(channel: ChannelInput | NamedChannel): void {

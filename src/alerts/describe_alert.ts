@@ -3,6 +3,7 @@ import type { AlertPlanWindow } from "../contract/alerts/alerts.ts";
 import { counterText } from "../contract/budgets/subjects.ts";
 import { NAMED, nameIn } from "../contract/costs/dimensions.ts";
 import {
+  type AlertEvent,
   ASK_THRESHOLD,
   type BudgetThreshold,
   PLAN_THRESHOLD,
@@ -42,8 +43,20 @@ function nameCounter(record: AlertRecord): string {
   return `, ${counterText(counter, record)}`;
 }
 
-/** Returns the notification of a rule that fired, or is tested. */
-export function describeAlert(record: AlertRecord, environment: string, largest?: Largest): Notification {
+/** The facts of an alert besides its record. */
+interface Told {
+  largest?: Largest | undefined;
+  incident?: string;
+  /** Its change that is told of. */
+  event?: AlertEvent | null;
+}
+
+/** Returns the notification of a rule that fired, or is tested, or of what has happened to its alert since. */
+export function describeAlert(
+  record: AlertRecord,
+  environment: string,
+  { largest, incident = record.alert_id, event }: Told = {},
+): Notification {
   const { title, facts } = record.threshold_type === PLAN_THRESHOLD
     ? describePlanAlert(record)
     : record.threshold_type === ASK_THRESHOLD
@@ -52,16 +65,26 @@ export function describeAlert(record: AlertRecord, environment: string, largest?
     ? describeForecast(record, record.threshold_type, largest)
     : describeSpending(record, record.threshold_type);
   facts.push({ label: "Alert", value: record.alert_id });
-  return {
+  const fired = {
     id: record.alert_id,
-    type: "alert.triggered",
+    incident,
     isTest: record.test,
-    severity: record.severity,
-    title,
     facts,
-    at: record.triggered_at,
     environment,
     data: { ...record, environment },
+  };
+  if (!event) {
+    return { ...fired, type: "alert.triggered", severity: record.severity, title, at: record.triggered_at };
+  }
+  const { acknowledged_by: by, note } = record;
+  if (note !== undefined) facts.unshift({ label: "Note", value: note });
+  const isResolved = event === "resolved";
+  return {
+    ...fired,
+    type: `alert.${event}`,
+    severity: "info",
+    title: `${isResolved ? "Resolved" : `Acknowledged${by === undefined ? "" : ` by ${by}`}`}: ${title}`,
+    at: (isResolved ? record.resolved_at : record.acknowledged_at) ?? record.triggered_at,
   };
 }
 

@@ -26,7 +26,7 @@ export async function testRule(
 ): Promise<RuleTest> {
   const rule = await RULES.read(ctx.query, ruleId);
   const alert = testAlert(rule, ctx.ids.next("alert"), ctx.clock.now());
-  const record = toAlertRecord(alert, ALL_SEEING);
+  const record = toAlertRecord(alert, ALL_SEEING, ctx.clock.now());
   const notification = describeAlert(record, ctx.environment);
   const { list: channels } = ctx.channels;
   const { sendToChannels } = await import("../delivery/mod.ts");

@@ -18,7 +18,7 @@ export {
   removeBudget,
   updateBudget,
 } from "./budgets.ts";
-export { readLargest } from "./budget_states.ts";
+export { readFigures, readLargest } from "./budget_states.ts";
 export { checkBudgets } from "./budget_checks.ts";
 export { BUDGETS, countersFor, dropCounters, subjectsOfScope, toAuthoredRow } from "./budget_fields.ts";
 export { findUnknown, withKeyId } from "./known_scopes.ts";

@@ -1,13 +1,15 @@
 import { type Command, flag, option, type OptionSpec } from "./command.ts";
 import { AGENT_COMMANDS } from "./commands/agents/agents.ts";
 import { RULE_COMMANDS } from "./commands/alerts/alert_rules.ts";
-import { alertsHistory, alertsResend } from "./commands/alerts/alerts_history.ts";
+import { alertsAck, alertsHistory, alertsResend } from "./commands/alerts/alerts_history.ts";
 import { APPROVAL_COMMANDS } from "./commands/approvals/approvals.ts";
 import { apply, audit } from "./commands/authored_commands.ts";
 import { backup, restore } from "./commands/backup/backup.ts";
 import { BUDGET_COMMANDS } from "./commands/budgets/budgets.ts";
 import { channelsList, channelsTry } from "./commands/channels/channels.ts";
+import { digest } from "./commands/channels/digest.ts";
 import { completions } from "./commands/completions.ts";
+import { CONFIG_COMMANDS } from "./commands/config/config.ts";
 import { cost } from "./commands/cost/cost.ts";
 import { costExplain } from "./commands/cost/cost_explain.ts";
 import { dashboard } from "./commands/dashboard.ts";
@@ -72,13 +74,16 @@ export const COMMANDS: readonly Command[] = [
   ...APPROVAL_COMMANDS,
   ...RULE_COMMANDS,
   alertsHistory,
+  alertsAck,
   alertsResend,
   channelsList,
   channelsTry,
+  digest,
   ...KEY_COMMANDS,
   profilesList,
   profilesAdd,
   profilesRemove,
+  ...CONFIG_COMMANDS,
   gatewayEnv,
   otlpEnv,
   ...GATE_COMMANDS,

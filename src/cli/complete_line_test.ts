@@ -36,7 +36,7 @@ Deno.test("completion offers commands, options and the values of enumerations", 
   assert.deepEqual(await offered(books, "cost --by m"), ["model", "month", "machine"]);
   assert.deepEqual(await offered(books, "cost --by=m"), ["--by=model", "--by=month", "--by=machine"]);
   assert.deepEqual(await offered(books, "alerts add --severity |"), ["info", "warning", "critical"]);
-  assert.deepEqual(await offered(books, "completions |"), ["bash", "zsh", "fish"]);
+  assert.deepEqual(await offered(books, "completions |"), ["bash", "zsh", "fish", "powershell"]);
   assert.deepEqual(await offered(books, "--version"), ["--version"]);
 });
 

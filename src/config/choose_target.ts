@@ -13,6 +13,8 @@ export interface Target {
   dbToken?: string;
   /** A server; it takes precedence over `dbUrl`. */
   server?: string;
+  /** The setting that names `server`. */
+  serverSource?: string;
   apiKey?: string;
   /** Read when the key is needed. */
   apiKeyFile?: string;
@@ -58,7 +60,10 @@ export function chooseTarget({ options, env, file, configPath }: TargetInput): T
   const secretRank = isOfProfile ? profileRank : RANK.file;
   return {
     ...(db.value !== undefined && { dbUrl: db.value, dbSource: db.source }),
-    ...(useServer && { server: parseServerUrl(server.value!, server.source) }),
+    ...(useServer && {
+      server: parseServerUrl(server.value!, server.source),
+      serverSource: server.source,
+    }),
     ...chooseKey(
       pickSetting("--api-key", options.apiKey, env.PURSER_API_KEY, "", undefined),
       secrets,

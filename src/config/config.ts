@@ -37,6 +37,8 @@ export interface Config extends Settings {
   dbToken?: string;
   /** Base URL of the Purser server to use, without a trailing slash. Undefined: use `dbUrl`. */
   server?: string;
+  /** The setting that names the server. */
+  serverSource?: string;
   /** The API key for that server. */
   apiKey?: string;
   /** A file that holds the API key, read when the key is needed; see `readKeyFile`. */
@@ -77,6 +79,8 @@ export interface Config extends Settings {
   otherSecrets?: string[];
   /** The absolute path of the config file that was read. */
   configPath?: string;
+  /** The keys that the config file has. */
+  fileKeys?: string[];
 }
 
 /** The limits that protect a server from its clients; a missing one has the server's default. */

@@ -90,6 +90,7 @@ export async function loadConfig(input: {
   const notifyFrom = file.anomalies?.notify_from;
   if (notifyFrom !== undefined) config.notifyAnomaliesFrom = notifyFrom;
   if (configPath !== undefined) config.configPath = configPath;
+  if (text) config.fileKeys = Object.keys(file);
   const spoolFolder = env.PURSER_SPOOL || file.spool_folder ||
     findSpoolFolder(config.dbUrl, env, platform);
   if (spoolFolder !== undefined) config.spoolFolder = spoolFolder;

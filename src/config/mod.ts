@@ -1,6 +1,13 @@
 /** The configuration: the config file, its profiles, environment variables, and where the database is. */
 export type { PriceOverride } from "../contract/price_override.ts";
-export { type ChannelConfig, type ChannelHead, listChannels, nameChannels } from "./channels.ts";
+export {
+  type ChannelConfig,
+  type ChannelHead,
+  listChannels,
+  nameChannels,
+  type QuietHours,
+  quietUntil,
+} from "./channels.ts";
 export { SETTING_ROWS, type Settings, withDefaults } from "./settings.ts";
 export { describeIssue } from "./file/describe_issue.ts";
 export { loadConfig, openProfiles, readConfigPrices, readKeyFile } from "./load_config.ts";

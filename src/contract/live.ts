@@ -19,7 +19,7 @@ const known = {
 
 const day = {
   ...known,
-  cost_usd: CostUsd.openapi({ description: "Spent today (UTC); null where no price is known" }),
+  cost_usd: CostUsd.openapi({ description: "Spent today; null where no price is known" }),
 };
 
 const pace = {
@@ -53,7 +53,11 @@ const lists = {
 };
 
 const figures = {
-  day: z.string().openapi({ format: "date", description: "Today (UTC)", example: "2026-11-21" }),
+  time_zone: z.string().openapi({
+    description: "Time zone of today: the server's, UTC unless set",
+    example: "UTC",
+  }),
+  day: z.string().openapi({ format: "date", description: "Today", example: "2026-11-21" }),
   minutes_from: Time.openapi({ description: "Start of the first one of all `minutes`" }),
   spend: LiveSpend,
   coverage: LiveCoverage,

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { Count, orNull, Time, Usd } from "./parts.ts";
-import { PriceOverride } from "./price_override.ts";
+import { PriceRowFields } from "./price_override.ts";
 
 /** The wire schemas of prices. */
 
@@ -18,10 +18,11 @@ export const PriceSource = z.object({
 }).openapi("PriceSource");
 export type PriceSource = z.infer<typeof PriceSource>;
 
-export const SetPrice = PriceOverride.extend({
+export const SetPrice = PriceRowFields.extend({
   price_id: z.string().openapi({ example: "prc_9f86d081884c7d659a2feaa0c5" }),
   name: z.string().openapi({
-    description: "What it is identified by: the model, the service tier and the first day",
+    description:
+      "What it is identified by: the model, the service tier, the region of a contract, and the first day",
     example: "openai:gpt-6-luna from 2026-11-01",
   }),
   created_at: Time,

@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { WEEK_DAYS } from "./calendars/zones.ts";
 import { Position, Time } from "./parts.ts";
 import { AUDIT_ACTIONS, AUDIT_ACTORS, AUDIT_KINDS } from "./values.ts";
 
@@ -8,6 +9,9 @@ export const Health = z.object({
   status: z.literal("ok"),
   version: z.string().openapi({ example: "0.1.0" }),
   environment: z.string().openapi({ description: "`PURSER_ENVIRONMENT`", example: "local" }),
+  time_zone: z.string().openapi({ description: "Default of reports, budgets and rules", example: "UTC" }),
+  week_start: z.enum(WEEK_DAYS),
+  month_start_day: z.int(),
 }).openapi("Health");
 export type Health = z.infer<typeof Health>;
 

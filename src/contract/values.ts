@@ -107,6 +107,16 @@ export const RULE_THRESHOLDS = [...THRESHOLD_TYPES, PLAN_THRESHOLD] as const;
 export type RuleThreshold = typeof RULE_THRESHOLDS[number];
 
 /** The threshold types of alerts that a budget warns by. */
+/** The states of an alert, and what its channels can be told after it has fired. */
+export const ALERT_STATES = ["firing", "acknowledged", "resolved"] as const;
+export type AlertState = typeof ALERT_STATES[number];
+export const ALERT_EVENTS = ["acknowledged", "resolved"] as const satisfies AlertState[];
+export type AlertEvent = typeof ALERT_EVENTS[number];
+
+/** The periods of digests. */
+export const DIGEST_PERIODS = ["daily", "weekly"] as const;
+export type DigestPeriod = typeof DIGEST_PERIODS[number];
+
 export const BUDGET_THRESHOLDS = BUDGET_PERIODS.map((per) => `budget_per_${per}_usd` as const);
 export type BudgetThreshold = typeof BUDGET_THRESHOLDS[number];
 

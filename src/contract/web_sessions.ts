@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Calendar } from "./calendars/zones.ts";
 import type { Scope } from "./values.ts";
 
 /** The wire format of the dashboard's sessions, which is not part of the API's document. */
@@ -15,6 +16,8 @@ export interface WebSession {
   agent_id: string | null;
   /** The latest time at which the session ends; null if only idleness ends it. */
   expires_at: string | null;
+  /** The calendar of the days of reports. */
+  calendar: Calendar;
 }
 
 /** The access that a browser gets by signing in. */

@@ -1,8 +1,10 @@
+import { quietUntil } from "../config/mod.ts";
 import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
+import { isAtLeast } from "../contract/values.ts";
 import { indexedBy, leaseNow, leaseTime, type ResultSet, type Statement, toObjects } from "../store/mod.ts";
 import type { DeliveryContext, DispatchContext } from "./context.ts";
 import { decideRetry, MAX_LOST_CLAIMS } from "./retry_policy.ts";
-import type { SendResult } from "./channels/notification.ts";
+import type { Notification, SendResult } from "./channels/notification.ts";
 import type { ConfiguredChannel } from "./channels/configured_channel.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { traceDelivery } from "../telemetry/mod.ts";
@@ -50,11 +52,13 @@ WHERE delivery_id = (
 )`;
 
 // The holder is unique to this claim, so the row is found also after the response to the claim was lost.
-const READ_CLAIMED = `SELECT delivery_id, subject_id, attempts FROM deliveries ${indexedBy("deliveries_due")}
+const READ_CLAIMED = `SELECT delivery_id, subject_id, event, attempts FROM deliveries ${
+  indexedBy("deliveries_due")
+}
 WHERE status = 'pending' AND channel = ?1 AND leased_by = ?2 ORDER BY due_at, delivery_id LIMIT 1`;
 
 const SETTLE = `UPDATE deliveries SET status = ?3, last_error = ?4, due_at = ?5, settled_at = ?6,
-  lease_until = NULL, leased_by = NULL
+  attempts = attempts - ?7, lease_until = NULL, leased_by = NULL
 WHERE delivery_id = ?1 AND leased_by = ?2`;
 
 // An alert beyond the history is deleted with the last of its deliveries.
@@ -67,6 +71,8 @@ WHERE alert_id = (SELECT subject_id FROM deliveries WHERE delivery_id = ?1)
 export interface ClaimedDelivery {
   deliveryId: string;
   subjectId: string;
+  /** The change of an alert that it tells of: `acknowledged` or `resolved`; null of its firing. */
+  event: string | null;
   /** The number of this attempt, from 1. */
   attempt: number;
   /** The holder of the lease. */
@@ -79,7 +85,8 @@ export type Settlement =
   & (
     | { status: "delivered" }
     | { status: "failed"; error: string }
-    | { status: "pending"; error: string | null; dueAt: number }
+    /** `isPostponed`: no attempt was made, in quiet hours. */
+    | { status: "pending"; error: string | null; dueAt: number; isPostponed?: true }
   );
 
 /** One commit to the deliveries of a channel. */
@@ -114,19 +121,31 @@ function settleStatement(settle: Settlement, now: number): Statement {
   const { deliveryId, holder, status } = settle;
   const error = status === "delivered" ? null : settle.error;
   const dueAt = status === "pending" ? settle.dueAt : now;
-  return { sql: SETTLE, args: [deliveryId, holder, status, error, dueAt, status === "pending" ? null : now] };
+  const untried = status === "pending" && settle.isPostponed ? 1 : 0;
+  const settledAt = status === "pending" ? null : now;
+  return { sql: SETTLE, args: [deliveryId, holder, status, error, dueAt, settledAt, untried] };
 }
 
 function readClaimed(result: ResultSet, holder: string): ClaimedDelivery | undefined {
-  const row = toObjects<{ delivery_id: string; subject_id: string; attempts: bigint }>(result)[0];
-  return row &&
-    { deliveryId: row.delivery_id, subjectId: row.subject_id, attempt: Number(row.attempts), holder };
+  const row = toObjects<
+    { delivery_id: string; subject_id: string; event: string | null; attempts: bigint }
+  >(result)[0];
+  return row && {
+    deliveryId: row.delivery_id,
+    subjectId: row.subject_id,
+    event: row.event,
+    attempt: Number(row.attempts),
+    holder,
+  };
 }
 
 /** The time that a running attempt has to finish after the grace period: aborted, it might be sent twice. */
 export const FINISH_MS = 3_000;
 
-/** Makes one attempt at a claimed delivery, and returns its settlement. `cut` aborts the attempt. */
+/**
+ * Makes one attempt at a claimed delivery, or none in the quiet hours of its channel, and returns its settlement. `cut` aborts the
+ * attempt.
+ */
 export async function deliverClaimed(
   ctx: DispatchContext,
   channel: ConfiguredChannel,
@@ -134,8 +153,18 @@ export async function deliverClaimed(
   cut: AbortSignal,
 ): Promise<Settlement> {
   const { deliveryId, subjectId, holder, attempt } = claimed;
+  const found = await readNotification(ctx, claimed);
+  const quietEnd = "ok" in found ? undefined : endOfQuiet(ctx, channel, found);
+  if (quietEnd !== undefined) {
+    const error = "waits for the end of quiet hours";
+    return { deliveryId, holder, status: "pending", error, dueAt: quietEnd, isPostponed: true };
+  }
   const traced = { channel: channel.name, kind: channel.kind, deliveryId, subjectId, attempt };
-  const result = await traceDelivery(ctx.telemetry, traced, () => send(ctx, channel, claimed, cut));
+  const result = await traceDelivery(
+    ctx.telemetry,
+    traced,
+    async () => "ok" in found ? found : await channel.attempt(found, { deliveryId, attempt, signal: cut }),
+  );
   if (result.ok) return { deliveryId, holder, status: "delivered" };
   const { reason: error } = result;
   if (cut.aborted && attempt === 1) {
@@ -155,17 +184,25 @@ export async function deliverClaimed(
   return { deliveryId, holder, status: "failed", error };
 }
 
-async function send(
+/** Reads what is to be sent, or the failure of reading it. */
+async function readNotification(
   ctx: DispatchContext,
-  channel: ConfiguredChannel,
-  { deliveryId, subjectId, attempt }: ClaimedDelivery,
-  signal: AbortSignal,
-): Promise<SendResult> {
+  { subjectId, event }: ClaimedDelivery,
+): Promise<Notification | Extract<SendResult, { ok: false }>> {
   try {
-    const notification = await ctx.readNotification(subjectId);
-    if (!notification) return { ok: false, retry: false, reason: "its alert or anomaly no longer exists" };
-    return await channel.attempt(notification, { deliveryId, attempt, signal });
+    return await ctx.readNotification(subjectId, event) ??
+      { ok: false, retry: false, reason: "its alert or anomaly no longer exists" };
   } catch (error) {
     return { ok: false, retry: true, reason: `the database could not be read: ${messageOf(error)}` };
   }
+}
+
+/** Returns when the quiet hours of a channel end; undefined outside of them, and for a severity that is exempt. */
+function endOfQuiet(
+  { clock, timeZone }: DispatchContext,
+  { quietHours }: ConfiguredChannel,
+  { severity }: Notification,
+): number | undefined {
+  if (!quietHours || quietHours.except && isAtLeast(severity, quietHours.except)) return undefined;
+  return quietUntil(quietHours, clock.now(), timeZone);
 }

@@ -1,4 +1,4 @@
-import type { Severity } from "../contract/values.ts";
+import type { ChannelHead } from "../config/mod.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Log } from "../kernel/log.ts";
@@ -8,12 +8,7 @@ import type { Notification } from "./channels/notification.ts";
 import type { Channels } from "./channels/create_channels.ts";
 
 /** The properties of a channel that a row of the outbox needs. */
-export interface OutboxChannel {
-  name: string;
-  kind: string;
-  /** The lowest severity that it is sent. */
-  minSeverity: Severity;
-}
+export type OutboxChannel = Pick<ChannelHead, "name" | "kind" | "minSeverity" | "sendResolved" | "digest">;
 
 /** The context of writing to the outbox. */
 export interface DeliveryContext {
@@ -34,8 +29,10 @@ export interface DispatchContext extends DeliveryContext {
   channels: Channels;
   log: Log;
   telemetry: Telemetry;
-  /** Reads the notification of an alert or an anomaly; undefined if it no longer exists. */
-  readNotification(subjectId: string): Promise<Notification | undefined>;
+  /** Reads the notification of an alert, of what happened to it later, or of an anomaly; undefined if it no longer exists. */
+  readNotification(subjectId: string, event: string | null): Promise<Notification | undefined>;
+  /** The time zone of the quiet hours of channels that name none. Default: UTC. */
+  timeZone?: string;
   /** Returns a number from 0 up to 1. Default: `Math.random`. */
   random?: () => number;
 }

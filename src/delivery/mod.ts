@@ -7,6 +7,6 @@ export { deliverDue, type DeliveryBounds, startDispatcher } from "./dispatcher.t
 export { insertDeliveries } from "./outbox.ts";
 export { checkDeliveries, type GivenUp, readWaiting, type WaitingFor } from "./outbox_status.ts";
 export { giveUpOrphans, SELECT_HOLDERS } from "./recover_deliveries.ts";
-export { sendToChannels, testChannel, type TestContext } from "./send_test_message.ts";
+export { sendOnce, sendToChannels, testChannel, type TestContext } from "./send_test_message.ts";
 export type { TestResult } from "../contract/channels.ts";
 export { instanceOf } from "./claim_delivery.ts";

@@ -28,13 +28,22 @@ export interface TestContext extends Pick<DeliveryContext, "clock" | "ids"> {
   stopping: AbortSignal;
 }
 
-/** Sends a test notification through one channel, once, without the outbox. Throws `not_found`. */
-export async function testChannel(ctx: TestContext, name: string): Promise<TestResult> {
+/** Sends a notification through one channel, once, without the outbox. Throws `not_found`. */
+export async function sendOnce(
+  ctx: TestContext,
+  name: string,
+  notify: (id: string, channel: TestableChannel) => Notification | Promise<Notification>,
+): Promise<TestResult> {
   const channel = ctx.channels.list.find((each) => each.name === name);
   if (!channel) throw new PurserError("not_found", `Cannot find channel ${name}`);
   const id = ctx.ids.next("dlv"); // it has no subject
+  return await attemptTest(ctx, { channel, notification: await notify(id, channel), deliveryId: id });
+}
+
+/** Sends a test notification through one channel, once, without the outbox. Throws `not_found`. */
+export async function testChannel(ctx: TestContext, name: string): Promise<TestResult> {
   const { environment } = ctx;
-  const notification: Notification = {
+  return await sendOnce(ctx, name, (id, { kind }) => ({
     id,
     type: "channel.test",
     isTest: true,
@@ -47,9 +56,8 @@ export async function testChannel(ctx: TestContext, name: string): Promise<TestR
     ],
     at: toIso(ctx.clock.now()),
     environment,
-    data: { delivery_id: id, channel: name, kind: channel.kind, test: true, environment },
-  };
-  return await attemptTest(ctx, { channel, notification, deliveryId: id });
+    data: { delivery_id: id, channel: name, kind, test: true, environment },
+  }));
 }
 
 /** The time by which the lease of a test exceeds its slowest channel's timeout, to keep dispatchers off. */

@@ -8,7 +8,7 @@ import type { Attribution, Caller } from "./attribution.ts";
 import type { CallFacts } from "./call_facts.ts";
 import type { SeenPlan } from "./plan_meter.ts";
 import type { HiddenSecrets } from "./hidden_secrets.ts";
-import type { LiveCall } from "./live_calls.ts";
+import type { CallTimes, LiveCall } from "./live_calls.ts";
 import type { Send } from "./pooled_send.ts";
 import type { Target } from "./targets.ts";
 
@@ -16,6 +16,8 @@ import type { Target } from "./targets.ts";
 export interface GatewayState {
   /** The calls that are with a provider, by id. */
   calls: Map<string, LiveCall>;
+  /** The durations of calls, by the names of their providers. */
+  times: Map<string, CallTimes>;
   /** The cost of the last call of each session: its next one is estimated no lower. */
   lastCosts: RecentMap<bigint>;
   /** The plan windows in the answers of providers, by the names of the providers. */

@@ -1,5 +1,6 @@
+import { Durations } from "../kernel/clock.ts";
 import type { LiveRun } from "../sessions/mod.ts";
-import type { GatewayContext } from "./context.ts";
+import type { GatewayContext, GatewayState } from "./context.ts";
 
 /** A call that is with its provider. The end of the process cancels it: its stream is then booked as an estimate. */
 export interface LiveCall extends LiveRun {
@@ -11,6 +12,8 @@ export interface LiveCall extends LiveRun {
   readonly keyId: string | null;
   /** Ends its registration. */
   end(): void;
+  /** When its request was sent, on the monotonic clock; undefined before. */
+  sentAt: number | undefined;
   /** Since when the provider has sent nothing, on the monotonic clock; undefined while the client is slower. */
   quietSince: number | undefined;
 }
@@ -24,6 +27,47 @@ export const QUIET_MS = 15 * 60_000;
 /** The interval at which quiet calls are looked for. */
 const LOOK_MS = 30_000;
 
+/** From a millisecond, for what the gateway does itself, to the minutes of a long answer. */
+const CALL_SECONDS = [
+  0.001,
+  0.0025,
+  0.005,
+  0.01,
+  0.025,
+  0.05,
+  0.1,
+  0.25,
+  0.5,
+  1,
+  2.5,
+  5,
+  10,
+  30,
+  60,
+  120,
+  300,
+];
+
+/** The durations of booked calls of a provider, in seconds. */
+export interface CallTimes {
+  /** From the request's body to its sending: reading it, and the admission by budgets, with its commit. */
+  before: Durations;
+  /** From the sending to the end of the answer, as fast as the client has read it. */
+  provider: Durations;
+  /** From the end of the answer to the commit that has booked the call. */
+  booking: Durations;
+}
+
+/** Returns the times of a provider's calls. */
+export function callTimesOf({ times }: Pick<GatewayState, "times">, provider: string): CallTimes {
+  let found = times.get(provider);
+  if (!found) {
+    const durations = () => new Durations(CALL_SECONDS);
+    times.set(provider, found = { before: durations(), provider: durations(), booking: durations() });
+  }
+  return found;
+}
+
 /** Registers a call that is about to be sent, until `end()`. */
 export function beginCall(
   { gateway: { calls } }: Pick<GatewayContext, "gateway">,
@@ -36,6 +80,7 @@ export function beginCall(
     signal: controller.signal,
     ended: ended.promise,
     keyId,
+    sentAt: undefined,
     quietSince: undefined,
     cancelledBy: undefined,
     cancel(reason) {

@@ -30,6 +30,7 @@ export function createGatewayState(
   const pooled = fetch ? undefined : createPooledSend({ hasProxy: hasProxy(env) });
   return {
     calls,
+    times: new Map(),
     lastCosts: new RecentMap(MAX_REMEMBERED),
     plans: new Map(),
     hiddenSecrets: new Map(),

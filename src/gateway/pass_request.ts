@@ -5,7 +5,7 @@ import { messageOf, PurserError } from "../kernel/errors.ts";
 import { logsDebug } from "../kernel/log.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { hasPlanHeaders, isPaidByPlan } from "../plans/sources/mod.ts";
-import { type Asked, type Fields, readAsked } from "../pricing/usage/mod.ts";
+import type { Fields } from "../pricing/usage/mod.ts";
 import type { ModelCall } from "../ledger/mod.ts";
 import { withAgentOfBody } from "./agent_of_body.ts";
 import { checkRequested, checkShown, fallbacksIn, keepModels } from "./allowed_models.ts";
@@ -17,7 +17,8 @@ import { splitEvents, splitList } from "./events.ts";
 import { answerHeaders, requestHeaders } from "./headers.ts";
 import { type HiddenSecrets, hideSecrets } from "./hidden_secrets.ts";
 import { estimateInputBytes } from "./input_size.ts";
-import { beginCall, type LiveCall } from "./live_calls.ts";
+import { type Content, contentOf, letGo } from "./content.ts";
+import { beginCall, callTimesOf, type LiveCall } from "./live_calls.ts";
 import { othersTurn, parseAnswer, parseBody } from "./parse_body.ts";
 import { CLIENT_LEFT, passStream } from "./pass_stream.ts";
 import { notePlan, stopBeforeCredits } from "./plan_meter.ts";
@@ -49,6 +50,7 @@ export async function passRequest(ctx: GatewayContext, request: GatewayRequest):
   const upstream = findUpstream(request.target, ctx.providerSources);
   if (endpoint.kind === "free") return await passFree(ctx, request, upstream, endpoint);
   const bytes = await request.body();
+  const readAt = ctx.clock.monotonic();
   const { body, isLarge } = await parseBody(ctx, bytes);
   const { wire } = endpoint;
   const model = wire.read(body, endpoint.model === undefined ? undefined : checkModel(endpoint.model));
@@ -58,7 +60,7 @@ export async function passRequest(ctx: GatewayContext, request: GatewayRequest):
   const { headers, caller, attribution } = request;
   const { secrets } = ctx;
   request.attribution = withAgentOfBody(attribution, { headers, body, caller, secrets });
-  return await passCall(ctx, { request, upstream, wire, model, body, bytes, isLarge });
+  return await passCall(ctx, { request, upstream, wire, model, body, bytes, isLarge, readAt });
 }
 
 interface CallToPass {
@@ -69,6 +71,8 @@ interface CallToPass {
   body: Fields;
   bytes: Uint8Array<ArrayBuffer>;
   isLarge: boolean;
+  /** When its body was read, on the monotonic clock. */
+  readAt: number;
 }
 
 async function passCall(ctx: GatewayContext, call: CallToPass): Promise<PassedAnswer> {
@@ -97,7 +101,7 @@ async function passCall(ctx: GatewayContext, call: CallToPass): Promise<PassedAn
 
 async function sendCall(
   ctx: GatewayContext,
-  { request, upstream, wire, model, body, bytes }: CallToPass,
+  { request, upstream, wire, model, body, bytes, readAt }: CallToPass,
   { asked, open }: { asked: { bytes: Uint8Array; isAdded: boolean }; open: OpenCall },
 ): Promise<PassedAnswer> {
   const { provider } = request.target;
@@ -153,7 +157,7 @@ async function sendCall(
         );
         try {
           const errorType = live.cancelledBy === CLIENT_LEFT ? CANCELLED : undefined;
-          await settle(ctx, { request, model, open, reader, isPlan }, {
+          await settle(ctx, { request, model, open, reader, isPlan, live, readAt }, {
             ...reader.report(brokenBy),
             errorType,
           });
@@ -171,7 +175,18 @@ async function sendCall(
     };
   }
   try {
-    return await passWhole(ctx, { request, model, open, isPlan, response, headers, hidden, reader, live });
+    return await passWhole(ctx, {
+      request,
+      model,
+      open,
+      isPlan,
+      response,
+      headers,
+      hidden,
+      reader,
+      live,
+      readAt,
+    });
   } finally {
     live.end();
   }
@@ -195,14 +210,13 @@ const BYTES_PER_TOKEN = 4;
 /** Passes on an answer that comes as a whole, once its call is booked. A call that failed without usage is not booked. */
 async function passWhole(
   ctx: GatewayContext,
-  { response, headers, hidden, live, ...call }: AnsweredCall & {
+  { response, headers, hidden, ...call }: AnsweredCall & {
     response: ProviderAnswer;
     headers: Record<string, string>;
     hidden: HiddenSecrets;
-    live: LiveCall;
   },
 ): Promise<PassedAnswer> {
-  const { request, model, open, reader } = call;
+  const { request, model, open, reader, live } = call;
   const { provider } = request.target;
   let bytes: Uint8Array<ArrayBuffer>;
   let size = 0;
@@ -236,14 +250,17 @@ interface AnsweredCall {
   reader: AnswerReader;
   /** True if a plan pays for it, as the headers of the answer say. */
   isPlan: boolean;
+  live: LiveCall;
+  readAt: number;
 }
 
 /** Books a call by what its answer has reported. */
 async function settle(
-  { gateway: { lastCosts } }: GatewayContext,
-  { request, open, reader, isPlan }: AnsweredCall,
+  { gateway, clock }: GatewayContext,
+  { request, open, reader, isPlan, live: { sentAt }, readAt }: AnsweredCall,
   report: UsageReport,
 ): Promise<ModelCall> {
+  const answeredAt = clock.monotonic();
   const made = await bookedFor(
     request,
     open.settle({ ...report, isPlan }, {
@@ -251,8 +268,14 @@ async function settle(
       textBytes: () => reader.textBytes,
     }),
   );
+  if (sentAt !== undefined) {
+    const times = callTimesOf(gateway, request.target.provider);
+    times.before.add((sentAt - readAt) / 1000);
+    times.provider.add((answeredAt - sentAt) / 1000);
+    times.booking.add((clock.monotonic() - answeredAt) / 1000);
+  }
   const { sessionId, costNanoUsd } = made;
-  if (sessionId !== null && costNanoUsd !== null) lastCosts.set(sessionId, costNanoUsd);
+  if (sessionId !== null && costNanoUsd !== null) gateway.lastCosts.set(sessionId, costNanoUsd);
   return made;
 }
 
@@ -312,7 +335,7 @@ function send(
   upstream: Upstream,
   { content, live }: { content: Content | undefined; live: LiveCall },
 ): Promise<ProviderAnswer> {
-  live.quietSince = ctx.clock.monotonic();
+  live.sentAt = live.quietSince = ctx.clock.monotonic();
   const { passedHeaders: configured, headers: added } = upstream;
   const hasBody = content !== undefined;
   const { secrets } = ctx;
@@ -325,34 +348,6 @@ function send(
     signal: live.signal,
   };
   return ctx.gateway.send(withQuery(upstream.url + search, upstream.query), init);
-}
-
-/** The content of a request: the bytes that are sent, those that came, and what they were parsed to. */
-interface Content {
-  sent: Uint8Array<ArrayBuffer>;
-  bytes: Uint8Array<ArrayBuffer>;
-  body: Fields;
-  /** Returns the parts of the request that its price depends on; they are read once, since the body is not kept. */
-  asked(): Asked;
-}
-
-function contentOf(sent: Content["sent"], bytes: Content["bytes"], body: Fields): Content {
-  let asked: Asked | undefined;
-  return { sent, bytes, body, asked: () => asked ??= readAsked([body]) };
-}
-
-/** A smaller body is kept until its answer. */
-const KEPT_BYTES = 16 * 1024;
-
-/** Frees the memory of a request that has been sent: many may wait for their answers, and prompts are large. */
-function letGo(content: Content, onBodySent: GatewayRequest["onBodySent"]): void {
-  const { sent, bytes, body } = content;
-  if (bytes.length > KEPT_BYTES) {
-    content.asked();
-    for (const { buffer } of new Set([sent, bytes])) buffer.transfer(0);
-    for (const name of Object.keys(body)) delete body[name];
-  }
-  onBodySent?.();
 }
 
 const MAX_LOGGED_HEADERS = 20;

@@ -62,17 +62,23 @@ export const compareQuery = {
   }),
 };
 
-/** The parameters of a report by days, weeks or months. */
-export const calendarQuery = {
-  week_start: z.enum(WEEK_DAYS).optional().openapi({
-    description: "First day of a week; the server's if not given",
-  }),
+/** The parameters of a report of a month. */
+export const monthQuery = {
+  time_zone: spanQuery.time_zone,
   month_start_day: wholeNumber({ min: 1, max: MAX_MONTH_START_DAY }).optional().openapi({
     type: "integer",
     format: "int32",
     minimum: 1,
     maximum: MAX_MONTH_START_DAY,
     description: "First day of a month: 15 for months from the 15th; the server's if not given",
+  }),
+};
+
+/** The parameters of a report by days, weeks or months. */
+export const calendarQuery = {
+  ...monthQuery,
+  week_start: z.enum(WEEK_DAYS).optional().openapi({
+    description: "First day of a week; the server's if not given",
   }),
 };
 

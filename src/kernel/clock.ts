@@ -69,3 +69,22 @@ export function toIso(epochMs: number): string {
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 86_400_000;
+
+/** Durations in seconds, counted by ranges: a histogram of Prometheus. */
+export class Durations {
+  /** The number of durations at or below each bound and above the one before it; the last one is of those above all. */
+  readonly counts: number[];
+  sum = 0;
+
+  /** `bounds` rise. */
+  constructor(readonly bounds: readonly number[]) {
+    this.counts = new Array(bounds.length + 1).fill(0);
+  }
+
+  /** Counts a duration. */
+  add(seconds: number): void {
+    const index = this.bounds.findIndex((bound) => seconds <= bound);
+    this.counts[index === -1 ? this.bounds.length : index]!++;
+    this.sum += seconds;
+  }
+}

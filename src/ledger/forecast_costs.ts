@@ -1,5 +1,6 @@
 import type { CostForecast } from "../contract/costs/cost_forecast.ts";
-import { startOf } from "../contract/windows.ts";
+import { type Calendar, dateIn, localDayAt, startOfLocalDay, UTC } from "../contract/calendars/zones.ts";
+import { type ReportDays, reportDays, startOf } from "../contract/windows.ts";
 import { DAY_MS, toIso } from "../kernel/clock.ts";
 import { divideHalfEven, type NanoUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
 import type { SqlValue, Store } from "../store/mod.ts";
@@ -8,17 +9,20 @@ import { piecesOf } from "./cost_pieces.ts";
 import { listCosts, readCostTotal } from "./list_costs.ts";
 
 /**
- * Reads the spend of the month of `now` (UTC), and estimates that of the whole month in two ways: at the pace so far, and
- * by the weekdays of the last four weeks.
+ * Reads the spend of the month of a calendar that has `now`, and estimates that of the whole month in two ways: at the pace so far,
+ * and by the weekdays of the last four weeks.
  */
 export async function forecastCosts(
   store: Pick<Store, "readLong">,
   scope: Omit<CostScope, "from" | "to" | "compare">,
   now: number,
+  calendar: Calendar = UTC,
 ): Promise<CostForecast> {
-  const [from, to] = [startOf("month", now), startOf("month", now, 1)];
+  const { timeZone } = calendar;
+  const [from, to] = [startOf("month", now, 0, calendar), startOf("month", now, 1, calendar)];
   const total = await readCostTotal(store, { ...scope, from, to });
-  const firstDay = await readFirstDay(store, scope);
+  const firstLabel = await readFirstDay(store, scope, calendar);
+  const firstDay = firstLabel === null ? null : startOfLocalDay(timeZone, firstLabel);
   const paceFrom = firstDay === null ? null : Math.max(from, firstDay);
   const spent = total.cost_usd === null ? null : parseTotalUsd(total.cost_usd);
   const isKnown = spent !== null && firstDay !== null && now - firstDay >= MIN_DAYS * DAY_MS;
@@ -26,12 +30,17 @@ export async function forecastCosts(
     ? extrapolate(spent, { from: paceFrom!, now, to })
     : null;
   const byWeekday = isKnown
-    ? forecastByWeekday(spent, { days: await readDays(store, scope, firstDay, now), now, to })
+    ? forecastByWeekday(spent, {
+      days: await readDays(store, scope, { firstLabel: firstLabel!, calendar, now }),
+      now: localDayAt(timeZone, now),
+      to: localDayAt(timeZone, to),
+    })
     : null;
   const known = [byPace, byWeekday].flatMap((amount) => amount ?? []);
   const usdOf = (amount: NanoUsd | null | undefined) => amount == null ? null : toUsd(amount);
   return {
-    month: toIso(from).slice(0, 7),
+    time_zone: timeZone,
+    month: dateIn(timeZone, from).slice(0, 7),
     from: toIso(from),
     to: toIso(to),
     as_of: toIso(now),
@@ -62,23 +71,24 @@ export interface Days {
 async function readDays(
   store: Pick<Store, "readLong">,
   scope: CostScope,
-  firstDay: number,
-  now: number,
+  { firstLabel, calendar, now }: { firstLabel: number; calendar: Calendar; now: number },
 ): Promise<Days> {
-  const today = startOf("day", now);
-  const from = Math.max(firstDay, today - WEEKDAY_DAYS * DAY_MS);
+  const today = localDayAt(calendar.timeZone, now);
+  const first = Math.max(firstLabel, today - WEEKDAY_DAYS * DAY_MS);
+  const [from, to] = [first, today + DAY_MS].map((label) => startOfLocalDay(calendar.timeZone, label));
   const filter = {
     ...scope,
     from,
-    to: today + DAY_MS,
+    to,
     groupBy: "day",
+    days: reportDays(calendar, from!, to!),
     limit: WEEKDAY_DAYS + 1,
     offset: 0,
   } as const;
   const rows = await listCosts(store, filter);
   const costs = new Map(rows.map(({ day, cost_usd }) => [Date.parse(day!), parseTotalUsd(cost_usd ?? 0)]));
   const before = Array.from(
-    { length: (today - from) / DAY_MS },
+    { length: (today - first) / DAY_MS },
     (_, index) => costs.get(today - (index + 1) * DAY_MS) ?? 0n,
   );
   return { before, today: costs.get(today) ?? 0n };
@@ -86,7 +96,8 @@ async function readDays(
 
 /**
  * Returns what a month will cost in all if each remaining day costs the median of the days before it that were the same
- * weekday, or of all days where there are none. What is spent today counts once.
+ * weekday, or of all days where there are none. What is spent today counts once. Of another zone than UTC, `now` and `to` are labels
+ * of days.
  */
 export function forecastByWeekday(
   spent: NanoUsd,
@@ -120,10 +131,26 @@ export function extrapolate(
   return divideHalfEven(spent * BigInt(to - from), BigInt(now - from));
 }
 
-/** Reads the start of the first UTC day with a call. */
-async function readFirstDay(store: Pick<Store, "readLong">, scope: CostScope): Promise<number | null> {
+/** Reads the label of the first local day with a call. */
+async function readFirstDay(
+  store: Pick<Store, "readLong">,
+  scope: CostScope,
+  calendar: Calendar,
+): Promise<number | null> {
+  const first = await readMinDay(store, scope);
+  if (first === null || calendar.timeZone === UTC.timeZone) return first;
+  // The first day of UTC is in the rollups by day; its first call is on the first local day.
+  const [from, to] = [first, first + DAY_MS];
+  return await readMinDay(store, { ...scope, from, to }, reportDays(calendar, from, to));
+}
+
+async function readMinDay(
+  store: Pick<Store, "readLong">,
+  scope: CostScope,
+  days?: ReportDays,
+): Promise<number | null> {
   const args: SqlValue[] = [];
-  const days = piecesOf(scope, { columns: ["day"] }, args).join(" UNION ALL ");
-  const day = (await store.readLong({ sql: `SELECT min(day) FROM (${days}) days`, args })).rows[0]![0];
+  const rows = piecesOf(scope, { columns: ["day"], days }, args).join(" UNION ALL ");
+  const day = (await store.readLong({ sql: `SELECT min(day) FROM (${rows}) days`, args })).rows[0]![0];
   return day === null ? null : Number(day);
 }

@@ -60,7 +60,13 @@ export async function toPriceRow(input: PriceOverride, now: number): Promise<Row
   return {
     priceId: await deriveId("prc", name),
     name,
-    ...{ provider, model, serviceTier: service_tier, fromDay: from, rates: rates as Record<string, number> },
+    ...{
+      provider,
+      model,
+      serviceTier: service_tier,
+      fromDay: from,
+      rates: rates as Record<string, number | string>,
+    },
     ...{ createdAt: now, updatedAt: now },
   };
 }
@@ -101,10 +107,8 @@ async function refuseTwin({ query }: Pick<PriceContext, "query">, row: Row): Pro
       `Cannot set the price of ${row.name}: there are ${MOST} prices; remove some`,
     );
   }
-  const twin = all.find(({ provider, model, serviceTier, fromDay }) =>
-    providerIdOf(provider) === providerIdOf(row.provider) && model === row.model &&
-    serviceTier === row.serviceTier && fromDay === row.fromDay
-  );
+  const nameOf = (one: Row) => priceName({ ...toOverride(one), provider: providerIdOf(one.provider) });
+  const twin = all.find((one) => nameOf(one) === nameOf(row));
   if (twin === undefined) return;
   throw new PurserError(
     "invalid",

@@ -16,7 +16,7 @@ import type { Rates } from "./rates.ts";
 const MAX_CACHED = 20_000;
 
 /** A provider runs a call at most this long after its time, as for a worst case. */
-const MAX_DELAY_MS = 15 * 60_000;
+export const MAX_DELAY_MS = 15 * 60_000;
 
 /** Number of names that are suggested for an unknown one. */
 const MAX_NEAREST = 3;

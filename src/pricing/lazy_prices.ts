@@ -112,7 +112,7 @@ export function createLazyPriceBook(
       });
       return true;
     },
-    rates: (input) => current().rates(input),
+    rates: (input, complete) => current().rates(input, complete),
     price: (input) => current().price(input),
     nearest: (input) => current().nearest?.(input),
     worstCaseRates: (input) => current().worstCaseRates(input),

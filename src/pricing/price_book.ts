@@ -41,7 +41,8 @@ export interface Price extends UsageCost {
 }
 
 /**
- * All known prices, in this order: the rows of the database, the overrides of the config, the `demo` provider, the catalog. Models are matched exactly,
+ * All known prices, in this order: the rows of the database, the overrides of the config, the `demo` provider, the catalog, whose
+ * rates contracts change. Models are matched exactly,
  * or by a dated or `-latest` alias; all others are unpriced.
  *
  * A call that was served at another tier, speed or region than the standard one is priced by the override with that
@@ -55,8 +56,8 @@ export interface PriceBook {
   price(input: PriceQuery & Served & { usage: Usage; statement?: Statement | undefined }): Price;
   /** Adds the region that the address of the provider names, for a call to it whose answer names no region. */
   located<Q extends PriceQuery & Served>(query: Q): Q;
-  /** Returns the prices of a model, or null if they aren't known. */
-  rates(input: PriceQuery & Served): Rates | null;
+  /** Returns the prices of a model by its contract, or null if they aren't known; `complete` adds rates before the contract. */
+  rates(input: PriceQuery & Served, complete?: (card: Rates) => Rates): Rates | null;
   /** Returns the priced name that is nearest to a model without a price, as `provider:model`. */
   nearest?(input: Pick<PriceQuery, "provider" | "model">): string | undefined;
   /**

@@ -3,7 +3,8 @@ import { formatUsd } from "../kernel/money.ts";
 import { type Log, silentLog } from "../kernel/log.ts";
 import { priceFieldOf } from "../contract/billed_parts.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
-import { type Catalog, createCatalog, nearestNames } from "./catalog.ts";
+import { type Catalog, createCatalog, MAX_DELAY_MS, nearestNames } from "./catalog.ts";
+import { type Contracts, indexContracts, isContract } from "./contracts.ts";
 import type { Price, PriceBook, PriceQuery, Served } from "./price_book.ts";
 import { providerIdOf } from "./catalog/names/provider_names.ts";
 import { regionOfAddress } from "./catalog/names/served_region.ts";
@@ -56,12 +57,15 @@ export async function openPrices(options: PriceBookOptions = {}): Promise<Prices
   const [bills, regions] = [createBills(providers), regionsOf(providers)];
   const { stored = [] } = options;
   const isOf = (a: PriceOverride, b: PriceOverride) =>
-    a.model === b.model && providerIdOf(a.provider) === providerIdOf(b.provider);
-  const rows = [
+    a.model === b.model && providerIdOf(a.provider) === providerIdOf(b.provider) &&
+    isContract(a) === isContract(b);
+  const all = [
     ...stored.map((row) => ({ ...row, source: "database" as const })),
     ...overrides.filter((row) => !stored.some((own) => isOf(own, row))),
   ];
-  const book = createPriceBookOver({ catalog, rows, bills, regions, log });
+  const rows = all.filter((row) => !isContract(row));
+  const contracts = indexContracts(all.filter(isContract));
+  const book = createPriceBookOver({ catalog, rows, contracts, bills, regions, log });
   return { book, overrides, stored, catalog, listed };
 }
 
@@ -92,9 +96,10 @@ async function readOverrides(overrides: readonly PriceOverride[]): Promise<reado
 
 /** Creates a price book over a given catalog. */
 function createPriceBookOver(
-  { catalog, rows, bills, regions, log }: {
+  { catalog, rows, contracts, bills, regions, log }: {
     catalog: Catalog;
     rows: readonly PriceRow[];
+    contracts: Contracts;
     bills: FindBill;
     regions: ReadonlyMap<string, string>;
     log: Log;
@@ -132,19 +137,20 @@ function createPriceBookOver(
     );
   }
 
-  /** Adds to the rates of a call those of its tools and of the other models that it has used. */
-  function withParts(card: Rates, input: PriceQuery & Served & { usage: Usage }): Rates {
+  /** Returns the rates of a call, with those of its tools and of the other models that it has used, by its contract. */
+  function ratesOfCall(input: PriceQuery & Served & { usage: Usage }): Rates | null {
+    const card = overrides.find(input.provider, input.model, input.at, input.serviceTier) ?? listed(input);
+    if (card === null) return null;
     const { details, models } = input.usage;
-    const rates = details ? withToolRates(card, input, details) : card;
+    const rates = contracts.apply(details ? withToolRates(card, input, details) : card, input);
     if (models === undefined) return rates;
     const others: Record<string, Rates> = {};
     for (const { model, usage } of models) {
       // They are served in the region and as the batch that the call is; no other tier or speed is documented for them.
       const { provider, at, inferenceGeo } = input;
       const serviceTier = input.serviceTier === "batch" ? "batch" : undefined;
-      const query = { provider, model, at, inferenceGeo, serviceTier, usage };
-      const other = book.rates(query);
-      if (other) others[model] = withParts(other, query);
+      const other = ratesOfCall({ provider, model, at, inferenceGeo, serviceTier, usage });
+      if (other) others[model] = other;
     }
     return Object.keys(others).length === 0 ? rates : { ...rates, others };
   }
@@ -154,15 +160,16 @@ function createPriceBookOver(
       const region = query.inferenceGeo ?? regions.get(query.provider);
       return region === undefined ? query : { ...query, inferenceGeo: region };
     },
-    rates(input) {
-      return overrides.find(input.provider, input.model, input.at, input.serviceTier) ?? listed(input);
+    rates(input, complete = (card) => card) {
+      const row = overrides.find(input.provider, input.model, input.at, input.serviceTier);
+      const card = row ?? listed(input);
+      return card && contracts.apply(complete(card), input);
     },
     price(input) {
       checkUsage(input.usage);
       const { provider, model, usage, statement } = input;
       const row = overrides.find(provider, model, input.at, input.serviceTier);
-      const card = row ?? listed(input);
-      const rates = card && (usage.details || usage.models) ? withParts(card, input) : card;
+      const rates = ratesOfCall(input);
       const cost = rates && priceUsage(rates, usage);
       const stated = statement && mayState(statement) && readStatedCost(statement, {
         bill: bills(provider, model),
@@ -210,7 +217,9 @@ function createPriceBookOver(
     worstCaseRates(input) {
       const { anyTier, byTier } = overrides.findAll(input.provider, input.model, input.at);
       const cards = anyTier ? [anyTier] : input.provider === "demo" ? [DEMO_RATES] : catalog.allRates(input);
-      return cards.length === 0 ? null : worstCaseRates([...cards, ...byTier], input.inputTokens);
+      const times = [input.at, input.at + MAX_DELAY_MS];
+      const all = [...cards, ...byTier].map((card) => contracts.bound(card, input, times));
+      return all.length === 0 ? null : worstCaseRates(all, input.inputTokens);
     },
     worstCase(input) {
       const rates = book.worstCaseRates(input);

@@ -57,6 +57,29 @@ export async function startRecovery(core: Core, signal: AbortSignal): Promise<vo
   }
 }
 
+/** The interval at which instances look for alerts that are over, and for digests that are due. */
+const FOLLOW_MS = 60_000;
+
+/** Resolves alerts that are over, and writes the digests that are due, every minute. */
+export async function startFollowing(core: CoreParts, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    await core.clock.sleep(FOLLOW_MS, signal);
+    if (signal.aborted) return;
+    await followAlerts(core);
+  }
+}
+
+/** Resolves alerts that are over, and writes the digests that are due. Never rejects. */
+export async function followAlerts(core: CoreParts): Promise<void> {
+  try {
+    const { resolveAlerts, writeDigests } = await import("../alerts/mod.ts");
+    await resolveAlerts(core);
+    await writeDigests(core);
+  } catch (error) {
+    core.log.warn("Alerts could not be resolved, or digests not be written", { reason: messageOf(error) });
+  }
+}
+
 /** Runs the retention sweep after 1 s and then every hour. */
 export async function startRetentionSweeps(core: CoreParts, signal: AbortSignal): Promise<void> {
   await core.clock.sleep(FIRST_SWEEP_AFTER_MS, signal);

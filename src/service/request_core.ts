@@ -55,12 +55,13 @@ export async function openRequestCore(options: RequestCoreOptions): Promise<Requ
     },
     deliverDue: (bounds) => deliverDue(deliveryContext(all), bounds),
     async recover() {
-      const [{ recover }, { sweepExpired }] = await Promise.all([
+      const [{ followAlerts, recover }, { sweepExpired }] = await Promise.all([
         import("./maintenance.ts"),
         import("./sweeps.ts"),
       ]);
       await recover(core);
       await sweepExpired(core);
+      await followAlerts(core);
     },
     async drainDeliveries() {
       await core.settle();

@@ -1,5 +1,5 @@
 import { builtInChannels } from "../../plugins/mod.ts";
-import { askNotifier, readAlertNotification } from "../alerts/mod.ts";
+import { askNotifier, readAlertNotification, readDigestNotification } from "../alerts/mod.ts";
 import { createBudgetGate, RENEW_MS } from "../budgets/reservations/mod.ts";
 import { createBookingWriter, RollUps } from "../calls/mod.ts";
 import { createChannels } from "../delivery/channels/mod.ts";
@@ -114,7 +114,8 @@ export async function endCalls(
 export function deliveryContext(core: CoreParts & WorkParts): DispatchContext {
   return {
     ...core,
-    readNotification: async (subjectId) =>
-      await readAlertNotification(core, subjectId) ?? await readAnomalyNotification(core, subjectId),
+    readNotification: async (subjectId, event) =>
+      await readDigestNotification(core, subjectId) ?? await readAlertNotification(core, subjectId, event) ??
+        await readAnomalyNotification(core, subjectId),
   };
 }

@@ -3,8 +3,10 @@
  * reads is a comment to the other, and the driver of the one takes away its marks.
  */
 
-const onlySqlite = (sql: string) => `/*+${sql}*/`;
-const onlyPostgres = (sql: string) => `/*!${sql}*/`;
+/** Returns a part of a statement, or a whole one, that SQLite alone reads. */
+export const onlySqlite = (sql: string) => `/*+${sql}*/`;
+/** Returns a part of a statement that PostgreSQL alone reads. */
+export const onlyPostgres = (sql: string) => `/*!${sql}*/`;
 
 /** SQL after a table's name and alias: SQLite reads the table by this index, or refuses the statement if it can't. */
 export const indexedBy = (index: string): string => onlySqlite(`INDEXED BY ${index}`);
@@ -42,6 +44,12 @@ export const SELECT_SYNCHRONOUS = `SELECT ${onlySqlite("synchronous FROM pragma_
 /** The type of a column of integers: 64 bits. */
 export const INTEGER = onlySqlite("INTEGER") + onlyPostgres("BIGINT");
 
+/** The type of a column of texts, which are in the order of their bytes. */
+export const TEXT = `TEXT${onlyPostgres(' COLLATE "C"')}`;
+
+/** SQL at the end of a table's definition: SQLite keeps its rows in the order of the primary key. */
+export const WITHOUT_ROWID = onlySqlite(" WITHOUT ROWID");
+
 /** SQL for the names of the tables that aren't a server's own, an extension's or a driver's. */
 export const USER_TABLES =
   onlySqlite(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'write_tokens'
@@ -78,5 +86,5 @@ export const mergeJson = (first: string, second: string): string =>
 /** Returns the text of a statement for SQLite, which keeps that of a table: without the parts for PostgreSQL. */
 export const toSqlite = (sql: string): string => sql.replace(/\/\*\+(.*?)\*\/|\/\*!.*?\*\//gs, "$1");
 
-/** Returns the text of a statement for PostgreSQL. */
-export const toPostgres = (sql: string): string => sql.replace(/\/\*!(.*?)\*\//gs, "$1");
+/** Returns the text of a statement for PostgreSQL, of which nothing is left if SQLite alone reads it. */
+export const toPostgres = (sql: string): string => sql.replace(/\/\*!(.*?)\*\/|\/\*\+.*?\*\//gs, "$1");

@@ -100,8 +100,8 @@ export abstract class ServerStore implements Store {
     return pushInTime(this.#options, push, (error) => this.#unavailable("write", error));
   }
 
-  get waitingWrites(): number {
-    return this.#queue.waiting;
+  get writes(): WriteQueue {
+    return this.#queue;
   }
 
   freeBytes(): Promise<undefined> {

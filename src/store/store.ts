@@ -1,4 +1,5 @@
 import { PurserError } from "../kernel/errors.ts";
+import type { Durations } from "../kernel/clock.ts";
 import { SELECT_SYNCHRONOUS } from "./dialect.ts";
 import type { EachRow } from "./each_row.ts";
 import type { InstanceLocks } from "./instance_locks.ts";
@@ -21,6 +22,14 @@ export interface Statement {
 export interface ResultSet {
   columns: string[];
   rows: SqlValue[][];
+}
+
+/** The measures of the writes of a process. */
+export interface WriteMeasures {
+  /** The number of units and items that wait for their commit to begin. */
+  readonly waiting: number;
+  /** The durations of commits, also of those that failed. */
+  readonly commitSeconds: Durations;
 }
 
 /**
@@ -63,8 +72,8 @@ export interface Store {
    * @throws as `write`
    */
   writeInSet<Item, Result>(writer: SetWriter<Item, Result>, item: Item): Promise<Result>;
-  /** The number of units that wait to be written, without those of the current commit. */
-  readonly waitingWrites: number;
+  /** The number of units that wait to be written, and the durations of commits. */
+  readonly writes: WriteMeasures;
   /** Returns whether a server answers without the token that this process sends; only remote databases have it. */
   answersAnyone?(): Promise<boolean>;
   /** Returns the free disk space for the database in bytes; undefined where it is unknown. */

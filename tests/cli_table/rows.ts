@@ -36,7 +36,7 @@ export const ROWS: readonly Row[] = [
   { line: "agents show ../..", code: 2, err: /as an id/, isOffline: true },
   { line: "cost --profile nope", code: 2, err: /^error: Cannot use --profile: /, isOffline: true },
   { line: "completions zsh", out: /^#compdef purser\n/, isOffline: true },
-  { line: "completions zhs", code: 2, err: /not one of bash, zsh, fish/, isOffline: true },
+  { line: "completions zhs", code: 2, err: /not one of bash, zsh, fish, powershell/, isOffline: true },
   {
     line: "gateway env openai --server https://purser.example.com",
     out:
@@ -286,9 +286,35 @@ export const ROWS: readonly Row[] = [
     varying: /dlv_\w+|"last_error":"[^"]*"/g,
   },
   { line: "alerts resend $ALERT", code: 1, out: /^log +log +delivered .*\nhook +webhook +failed /m },
+  {
+    line: "alerts ack $ALERT",
+    code: 1,
+    err: /Cannot acknowledge alert alert_\w+: it is resolved already/,
+  },
+  { line: "alerts ack alert_nope --note x --json", code: 3, err: /"code":"not_found"/ },
+  {
+    line: "alerts add --name Cent --threshold-usd 0.000000001 --threshold-type per_day_usd --severity info",
+    out: /^Added rule /,
+  },
+  { line: "run helper cents", out: /^You said: cents\n$/, varying: /.+/g },
+  {
+    line: "alerts history --limit 1 --json",
+    out: /"rule_name":"Cent",.*"state":"firing"/,
+    keep: ["FIRED", /"alert_id":"(alert_\w+)"/],
+    varying: /.+/g,
+  },
+  {
+    line: "alerts ack $FIRED --note planned",
+    out: /^Acknowledged alert alert_\w+\n$/,
+    varying: /alert_\w+/g,
+  },
   { line: "alerts resend alert_nope --json", code: 3, err: /"code":"not_found"/ },
   { line: "alerts remove $RULE", out: /^Removed rule / },
   { line: "alerts remove $RULE", code: 3, err: /^error: Cannot find/ },
+  { line: "digest", out: /^Spending on \d{4}-\d\d-\d\d: \$/, varying: /\d{4}-\d\d-\d\d|month .*/g },
+  { line: "digest --weekly --json", out: /"period":"weekly"/, varying: /.+/g },
+  { line: "digest --send log", out: /^log +log +delivered /m },
+  { line: "digest --send nope", code: 3, err: /Cannot find channel nope/ },
   { line: "channels list", out: /^NAME .*\nlog .*\nhook / },
   { line: "channels test log", out: /^log +log +delivered/m },
   { line: "channels test hook --json", code: 1, out: /"channel":"hook"/ },
@@ -321,6 +347,8 @@ export const ROWS: readonly Row[] = [
   },
   { line: "profiles remove prd", code: 3, err: /did you mean prod\?/ },
   { line: "profiles remove prod", out: /^Removed profile prod/ },
+  { line: "config check", out: / is valid\n$/ },
+  { line: "config show --json", out: /"setting":"port","value":"8420","source":"default"/ },
   { line: "agents remove helper", out: /^Removed agent helper/ },
   { line: "agents remove helper --json", code: 3, err: /"code":"not_found"/ },
 

@@ -40,7 +40,7 @@ export async function startSurroundings(): Promise<Surroundings> {
         prices: [LOCAL_PRICE],
         allow_private_networks: ["127.0.0.0/8"],
         anomalies: { notify_from: "warning" },
-        plugins: [join(EXAMPLES, "ntfy_channel.ts")],
+        plugins: [join(EXAMPLES, "pushover_channel.ts")],
         ...(tools && { tools: [join(EXAMPLES, "tools.ts")] }),
         // Channels that can't deliver on every target get only tests.
         channels: [
@@ -58,10 +58,10 @@ export async function startSurroundings(): Promise<Surroundings> {
             min_severity: "critical",
           },
           {
-            kind: "ntfy",
+            kind: "pushover",
             name: "phone",
             server: new URL(hooks.url).origin,
-            topic: "the-topic-of-ntfy",
+            user: "the-user-of-pushover",
             min_severity: "critical",
           },
         ],

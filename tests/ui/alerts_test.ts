@@ -166,8 +166,8 @@ testDashboard("alerts", { alerts }, {
     await page.getByRole("link", { name: "Critical" }).click();
     const rows = await rowsOf(page, "Alerts");
     assert.deepEqual(rows, [
-      `just now | ${HOSTILE_SHOWN} | critical | $3.50 | $2.50UTC day | researcher | ses_night | 2 of 3`,
-      `just now | ${HOSTILE_SHOWN} | critical | $3.00 | $2.50UTC day | researcher | ses_night | 4 of 6`,
+      `just now firing | ${HOSTILE_SHOWN} | critical | $3.50 | $2.50UTC day | researcher | ses_night | 2 of 3`,
+      `just now firing | ${HOSTILE_SHOWN} | critical | $3.00 | $2.50UTC day | researcher | ses_night | 4 of 6`,
     ]);
     assert.match(page.url(), /\?severity=critical$/);
     await expectAccessible(page);
@@ -244,6 +244,20 @@ testDashboard("alerts", { alerts }, {
     await expectAccessible(page);
     await page.goto(`${dashboard.url}/ui/`);
     await page.getByText("82% of 80%").first().waitFor();
+  },
+
+  async "are acknowledged with a note, which the page then shows"(dashboard) {
+    const [alert] = await settled(dashboard);
+    await using opened = await openAt(dashboard, `/ui/budgets/alerts/${alert!.alert_id}`);
+    const { page } = opened;
+    await page.getByRole("button", { name: "Acknowledge" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Note").fill("<b>a planned run</b>");
+    await dialog.getByRole("button", { name: "Acknowledge" }).click();
+    await page.getByText("Acknowledged the alert").waitFor();
+    await page.getByText("<b>a planned run</b>").waitFor();
+    assert.equal(await page.getByRole("button", { name: "Acknowledge" }).count(), 0);
+    await expectAccessible(page);
   },
 
   async "that the history no longer has are not found, and say so"(dashboard) {

@@ -122,7 +122,7 @@ testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
     await page.getByRole("heading", { name: "Spent on 2026-11-25 from 09:30 to 11:30 UTC" }).waitFor();
     await page.locator(".chip", { hasText: "on 2026-11-25 from 09:30 to 11:30 UTC" }).waitFor();
     const chart = page.getByRole("img", { name: /^Cost by hour and model: / });
-    assert.match(await chart.textContent() ?? "", /UTC09:0010:0011:00$/);
+    assert.match(await chart.textContent() ?? "", /UTC09:3010:0011:00$/);
     await chart.focus();
     await page.keyboard.press("Home");
     await page.keyboard.press("ArrowRight");
@@ -276,7 +276,9 @@ testDashboard("the costs of more groups than an answer has", { clock: fixedClock
       const { status } = await purser.api("POST", "/costs/events", calls.slice(start, start + 1_000));
       assert.equal(status, 201);
     }
-    for (const [query, cut] of [["?span=7d", "Only 2026-11-25 is"], ["?span=today", "Only 09:00 UTC is"]]) {
+    for (
+      const [query, cut] of [["?span=7d", "Only 2026-11-25 is"], ["?span=today", "Only Nov 25, 09:00 UTC is"]]
+    ) {
       await using opened = await open(dashboard, query!);
       const finding = opened.page.locator(".finding").first();
       await finding.waitFor();
@@ -292,5 +294,38 @@ testDashboard("the costs of more groups than an answer has", { clock: fixedClock
     await using opened = await dashboard.browser.open(`${dashboard.url}/ui/?span=7d`, { at: NOW });
     await opened.page.getByText("Bars before 2026-11-25 are not drawn, and that one not in full.").waitFor();
     assert.equal(await opened.page.locator(".chart rect.series-1").count(), 1);
+  },
+});
+
+const AUCKLAND = { timeZone: "Pacific/Auckland" };
+
+testDashboard("the days of a server in Auckland", { clock: fixedClock(NOW), config: AUCKLAND }, {
+  "the calls are booked": bookCalls,
+
+  // It is half past one on the 26th there.
+  async "are those of its pages, which name the zone"(dashboard) {
+    await using opened = await open(dashboard, "?by=day");
+    const { page } = opened;
+    await page.getByText("Days of Pacific/Auckland").waitFor();
+    await page.getByRole("columnheader", { name: "Day (Pacific/Auckland)" }).waitFor();
+    const rows = await rowsOf(opened, "Costs by day");
+    assert.deepEqual(rows.map((row) => row.slice(0, 2).join(" ").replace(/ \d without a price/, "")), [
+      ...["2026-11-26 2", "2026-11-25 2", "2026-11-24 1"],
+    ]);
+    await page.getByRole("link", { name: "2026-11-25", exact: true }).click();
+    await page.getByRole("heading", { name: "Spent on 2026-11-25 (Pacific/Auckland)" }).waitFor();
+    assert.deepEqual([await figure(opened, "Calls"), await figure(opened, "Cost")], ["2", "0.375"]);
+    const chart = page.getByRole("img", { name: /^Cost by hour and model: / });
+    await chart.focus();
+    await page.keyboard.press("End");
+    await page.locator(".readout", {
+      hasText: "Nov 25, 23:00+13:00 (Pacific/Auckland) · Nov 25, 3:30 PM GMT+5:30",
+    })
+      .waitFor();
+    await changeAddress(page, "/ui/");
+    await page.locator(".stat", { hasText: /^Spent today.*2 calls/ }).waitFor();
+    await page.locator(".chart").getByText("23:00").waitFor();
+    await changeAddress(page, "/ui/costs/forecast");
+    await page.getByRole("heading", { name: "This month (Pacific/Auckland)" }).waitFor();
   },
 });

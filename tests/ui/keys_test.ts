@@ -54,29 +54,31 @@ testDashboard("the keys and channels in the dashboard", {}, {
     });
     await createKey(core, { name: HOSTILE, scopes: ["read"], agentId: null, models: null, expiresAt: null });
     await using opened = await open(dashboard, "");
-    const [, status, scopes, expires, used, signedIn, spent] = await cells(opened, "ci");
+    const [, status, scopes, expires, used, spent] = await cells(opened, "ci");
     assert.deepEqual(
-      { status, scopes, used, signedIn, spent },
+      { status, scopes, used, spent },
       {
         status: "active",
         scopes: "run, callagent researchermodels claude-*",
         used: "never",
-        signedIn: "0",
         spent: "–",
       },
     );
     assert.notEqual(expires, "never");
     const own = await cells(opened, `own admin ${keys}`);
     assert.match(own[0]!, /^own admin \d+\s*yours/);
-    assert.equal(own[5], "1");
+    assert.match(own[4]!, /1 browser signed in$/);
     await row(opened, "\\u202e<img src=x onerror=alert(1)>").waitFor();
     assert.equal(await opened.page.locator("img").count(), 0);
     const links = row(opened, "ci").locator("td").first().locator("a");
-    assert.deepEqual(await links.allTextContents(), ["customer=a&b=c", "user=anna"]);
+    assert.deepEqual(await links.allTextContents(), ["customer=a&b=c", "user=anna", "Changes"]);
     const targets = await Promise.all((await links.all()).map((link) => link.getAttribute("href")));
     assert.deepEqual(targets, [
       "/ui/costs?tag=customer%3Aa%26b%3Dc&span=all",
       "/ui/costs?tag=user%3Aanna&span=all",
+      `/ui/keys/audit?subject=${
+        (await readKeys(dashboard)).find((key: { name: string }) => key.name === "ci").key_id
+      }`,
     ]);
     const own3 = opened.requests.filter((request) => /GET \/(keys|costs)/.test(request));
     assert.deepEqual(own3, ["GET /keys?limit=100", "GET /costs?group_by=key&limit=1000"]);
@@ -127,6 +129,40 @@ testDashboard("the keys and channels in the dashboard", {}, {
     const until = (await readKeys(dashboard)).find(({ name }: { name: string }) => name === "leaked");
     assert.equal(Date.parse(until.previous_valid_until), core.clock.now() + 24 * 3_600_000);
     await dialog.getByRole("button", { name: "Close" }).click();
+  },
+
+  async "the audit log has who, from where and what, is filtered by the URL, and is an admin's alone"(
+    dashboard,
+  ) {
+    const { purser } = dashboard;
+    const { budget_id } =
+      (await purser.api("POST", "/budgets", { name: "Day", limit_usd: 50, per: "day" })).body;
+    await using opened = await open(dashboard, "");
+    const { page } = opened;
+    await changeAddress(page, `/ui/budgets/${budget_id}`);
+    await page.getByRole("button", { name: "Edit" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Limit in USD").fill("80");
+    await dialog.getByRole("button", { name: "Edit" }).click();
+    await page.locator(".toast").waitFor();
+    await page.getByRole("link", { name: "Changes" }).click();
+    await page.waitForURL(/keys\/audit\?subject=bud_/);
+    const changed = page.locator("tbody tr", { hasText: "limit_usd 50 → 80" });
+    await changed.waitFor();
+    const [at, by, action, of] = await changed.locator("td").allTextContents();
+    assert.match(at!, / UTC$/);
+    assert.match(by!, /^own admin \d+dashboard, from 127\.0\.0\.1$/);
+    assert.deepEqual([action, of], ["changed", "budget Day"]);
+    await page.locator("tbody tr", { hasText: "created" }).getByText(/fields$/).click();
+    await page.getByText('name "Day"').waitFor();
+    await page.getByLabel("Changed").fill("leaked");
+    await page.locator("tbody tr", { hasText: "rotated" }).waitFor();
+    await page.getByLabel("Kind").selectOption("budget");
+    await page.getByText("No such change").waitFor();
+    await expectAccessible(page, "audit");
+    await using reader = await open(dashboard, "/audit", ["read"]);
+    assert.equal(await reader.page.getByRole("link", { name: "Audit log" }).count(), 0);
+    assert.deepEqual(reader.requests.filter((request) => request.includes("/audit")), ["GET /ui/keys/audit"]);
   },
 
   async "a key without admin sees no keys, and no buttons"(dashboard) {

@@ -225,15 +225,15 @@ const DECIDE_SUBJECTS = rowTrigger({
 
 const CLAIM = rowTrigger({
   name: "alerts_claim",
-  // A rule fires only where its cooldown has passed and it has not fired for this window; a budget warns once for each
+  // A rule fires only where its cooldown has passed and no claim of this window exists: of a rule that fires once per window, or
+  // of an alert that was acknowledged, see `acknowledgeAlert()`. A budget warns once for each
   // window and share of its limit, see `warnOfBudgets()`.
   event: "BEFORE INSERT ON alerts",
   when: `NEW.is_test = 0 AND EXISTS (
   SELECT 1 FROM alert_rules r WHERE r.rule_id = NEW.rule_id AND (
     r.shape IS NULL AND (r.is_over = 1 OR r.cooldown_from + r.cooldown_ms > NEW.triggered_at)
     OR ${IS_COUNTER_RESTING}
-    OR (r.repeat = 'once_per_window'
-      AND EXISTS (SELECT 1 FROM alert_claims c WHERE c.rule_id = r.rule_id AND c."window" = NEW."window")))
+    OR EXISTS (SELECT 1 FROM alert_claims c WHERE c.rule_id = r.rule_id AND c."window" = NEW."window"))
 ) OR NEW.budget_limit_nano_usd IS NOT NULL AND EXISTS (SELECT 1 FROM alert_claims c WHERE c.rule_id = NEW.rule_id
   AND c."window" >= NEW."window" AND c."window" < substr(NEW."window", 1, instr(NEW."window", '#')) || '~')`,
   body: SKIP_ROW,

@@ -1,4 +1,6 @@
 import type { SpendingSummary } from "../../contract/costs/spending_summary.ts";
+import { calendarWith } from "../../contract/calendars/calendar_input.ts";
+import { type Calendar, UTC } from "../../contract/calendars/zones.ts";
 import { startOf } from "../../contract/windows.ts";
 import { toUsd } from "../../kernel/money.ts";
 import { readCostTotal } from "../../ledger/mod.ts";
@@ -31,26 +33,39 @@ export async function findSessionCall(
   return { agentId: agentId!, keyId: keyId!, subjects: subjects as CallSubjects };
 }
 
+/** What a line is of. */
+interface Asked {
+  sessionId: string | null;
+  agentId: string;
+  now: number;
+}
+
 /**
  * Reads the spending of a session and of today from the file of a database, which is left as it is. A session without calls is one
  * of `agentId`. Returns undefined where there is no file.
  */
 export async function readSummary(
   path: string,
-  { sessionId, agentId, now }: { sessionId: string | null; agentId: string; now: number },
+  { sessionId, agentId, now, timeZone }: Asked & { timeZone: string | undefined },
 ): Promise<SpendingSummary | undefined> {
   return await readDatabaseFile(path, async (store) => {
     const [session, today] = await Promise.all([
       sessionId === null ? undefined : readCostTotal(store, { sessionId }),
-      readCostTotal(store, { from: startOf("day", now), to: startOf("day", now, 1) }),
+      readCostTotal(store, todayOf(calendarWith({ time_zone: timeZone }, UTC), now)),
     ]);
     return { session, today, budget: await findTightest(store, { sessionId, agentId, now }) };
   });
 }
 
+/** Returns the span of the day of a calendar that has a time. */
+export const todayOf = (calendar: Calendar, now: number) => ({
+  from: startOf("day", now, 0, calendar),
+  to: startOf("day", now, 1, calendar),
+});
+
 async function findTightest(
   store: StoreReads,
-  { sessionId, agentId, now }: { sessionId: string | null; agentId: string; now: number },
+  { sessionId, agentId, now }: Asked,
 ): Promise<SpendingSummary["budget"]> {
   // The statement on budgets takes longer to prepare than all else here.
   if ((await store.read({ sql: HAS_BUDGETS })).rows.length === 0) return null;

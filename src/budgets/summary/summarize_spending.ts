@@ -1,17 +1,17 @@
 import type { SpendingSummary } from "../../contract/costs/spending_summary.ts";
-import { startOf } from "../../contract/windows.ts";
+import type { Calendar } from "../../contract/calendars/zones.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { nameAfter, readCostTotal, type Viewer } from "../../ledger/mod.ts";
 import type { Query, Store } from "../../store/mod.ts";
 import { checkBudgets } from "../budget_checks.ts";
-import { findSessionCall } from "./read_summary.ts";
+import { findSessionCall, todayOf } from "./read_summary.ts";
 
 /**
  * Reads the spending of a session and of today as a viewer sees it. A key of one agent names a session as it has reported it. A
  * session without calls is one of `agentId`.
  */
 export async function summarizeSpending(
-  ctx: { store: Store; query: Query; clock: Pick<Clock, "now"> },
+  ctx: { store: Store; query: Query; clock: Pick<Clock, "now"> } & Calendar,
   viewer: Viewer,
   { sessionId: given, agentId }: { sessionId?: string; agentId?: string },
 ): Promise<SpendingSummary> {
@@ -20,7 +20,7 @@ export async function summarizeSpending(
   const now = ctx.clock.now();
   const [session, today, call] = await Promise.all([
     sessionId === undefined ? undefined : readCostTotal(ctx.store, { sessionId, agentId: only }),
-    readCostTotal(ctx.store, { from: startOf("day", now), to: startOf("day", now, 1), agentId: only }),
+    readCostTotal(ctx.store, { ...todayOf(ctx, now), agentId: only }),
     sessionId === undefined ? undefined : findSessionCall(ctx.store, sessionId),
   ]);
   const checks = await checkBudgets(ctx, {

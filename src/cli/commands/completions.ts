@@ -2,7 +2,7 @@ import { nearestName } from "../../kernel/nearest_name.ts";
 import { arg, type BareContext, type Command } from "../command.ts";
 import { UsageError } from "../parse/usage_error.ts";
 
-const SHELLS = ["bash", "zsh", "fish"] as const;
+const SHELLS = ["bash", "zsh", "fish", "powershell"] as const;
 
 /** `purser completions SHELL`. Shells read the script, so it is the output with `--json` too. */
 export const completions: Command = {
@@ -18,6 +18,7 @@ export const completions: Command = {
     ["source <(purser completions bash)", "In ~/.bashrc"],
     ["source <(purser completions zsh)", "In ~/.zshrc, after compinit"],
     ["purser completions fish | source", "In ~/.config/fish/config.fish"],
+    ["purser completions powershell | Out-String | Invoke-Expression", "In $PROFILE"],
   ],
   runWithoutConfig: printCompletions,
 };
@@ -156,5 +157,21 @@ end
 complete -c purser -f -a '(__purser_complete)'
 `;
 
+/** For PowerShell 7.3 and later, which passes an empty word on; where nothing else is returned, it completes files itself. */
+const POWERSHELL_SCRIPT =
+  `# Completion of purser in PowerShell: purser completions powershell | Out-String | Invoke-Expression
+Register-ArgumentCompleter -Native -CommandName purser -ScriptBlock {
+  param($wordToComplete, $commandAst, $cursorPosition)
+  $words = @($commandAst.CommandElements | Select-Object -Skip 1 |
+    Where-Object { $_.Extent.EndOffset -lt $cursorPosition } |
+    ForEach-Object { if ($null -ne $_.Value) { "$($_.Value)" } else { "$_" } })
+  foreach ($line in (& purser __complete -- @words "$wordToComplete" 2>$null)) {
+    if ($line -eq ':files') { continue }
+    $value, $description = $line -split "\`t", 2
+    [System.Management.Automation.CompletionResult]::new($value, $value, 'ParameterValue', "$value $description")
+  }
+}
+`;
+
 /** The completion script of each shell. */
-const SCRIPTS = { bash: BASH_SCRIPT, zsh: ZSH_SCRIPT, fish: FISH_SCRIPT };
+const SCRIPTS = { bash: BASH_SCRIPT, zsh: ZSH_SCRIPT, fish: FISH_SCRIPT, powershell: POWERSHELL_SCRIPT };

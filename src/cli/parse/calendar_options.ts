@@ -1,8 +1,9 @@
-import type { CalendarInput } from "../../contract/calendars/calendar_input.ts";
+import { type CalendarInput, calendarWith } from "../../contract/calendars/calendar_input.ts";
 import {
   type Calendar,
   MAX_MONTH_START_DAY,
   readTimeZone,
+  UTC,
   WEEK_DAYS,
 } from "../../contract/calendars/zones.ts";
 import { type CommandContext, option } from "../command.ts";
@@ -25,28 +26,33 @@ const { "week-start": weekStart, "month-start-day": monthStartDay } = CALENDAR_O
 
 /** The options of a report that is made of days. */
 export const ZONE_OPTIONS = {
-  tz: option("ZONE", "Time zone of days, weeks and months, such as Europe/Berlin (default UTC)", {
+  tz: option("ZONE", "Time zone of days, weeks and months, such as Europe/Berlin (default: the server's)", {
     some: ["UTC", "Europe/Berlin", "America/New_York"],
   }),
   "week-start": weekStart,
   "month-start-day": monthStartDay,
 };
 
-/** Returns the calendar of a report: by its options, else that of the config. */
-export function calendarOf({ options, config }: Pick<CommandContext, "options" | "config">): Calendar {
-  const { week_start, month_start_day } = readDays(options);
-  return {
-    timeZone: options.read("tz", readTimeZone) ?? config.timeZone,
-    weekStart: week_start ?? config.weekStart,
-    monthStartDay: month_start_day ?? config.monthStartDay,
-  };
+/** Returns the calendar of a report: by its options, else that of the config, or of the server if the config has none. */
+export async function readReportCalendar(ctx: CommandContext): Promise<Calendar> {
+  const { options, config } = ctx;
+  const given = { ...readDays(options), time_zone: options.read("tz", readTimeZone) };
+  const isDefault = (Object.keys(UTC) as (keyof Calendar)[]).every((name) => config[name] === UTC[name]);
+  if (config.server === undefined || !isDefault) return calendarWith(given, config);
+  const { api } = await ctx.connect();
+  return calendarWith(given, calendarWith(await (await api.healthz.$get()).json(), UTC));
 }
 
-/** Returns the parameters of a report of a calendar. */
-export const queryOfCalendar = ({ timeZone, weekStart, monthStartDay }: Calendar) => ({
+/** Returns the parameters of a report of a month. */
+export const monthOf = ({ timeZone, monthStartDay }: Calendar) => ({
   time_zone: timeZone,
-  week_start: weekStart,
   month_start_day: String(monthStartDay),
+});
+
+/** Returns the parameters of a report of a calendar. */
+export const queryOfCalendar = (calendar: Calendar) => ({
+  ...monthOf(calendar),
+  week_start: calendar.weekStart,
 });
 
 /** Reads the given ones. Throws a `UsageError` that names the option. */

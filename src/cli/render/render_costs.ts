@@ -239,10 +239,11 @@ export function renderForecast(
 export function renderPeriods(
   periods: readonly { name: string; spend: Spend }[],
   layout: CostLayout,
+  timeZone: string,
 ): string {
   const amounts = new Map(zip(periods, formatAmounts(periods.map(({ spend }) => spend.costNanoUsd))));
   return renderTable(periods, [
-    { title: "SPENDING (UTC)", cell: ({ name }) => name, atLeast: layout.nameWidth },
+    { title: `SPENDING (${timeZone})`, cell: ({ name }) => name, atLeast: layout.nameWidth },
     {
       title: "COST",
       align: "right",

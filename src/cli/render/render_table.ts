@@ -12,7 +12,7 @@ export interface Column<Row> {
   atLeast?: number;
   paint?: (row: Row, style: Style) => Paint | undefined;
   /**
-   * Drops the column if there is no room: the highest value first, 0 only where cutting texts is not
+   * Drops the column if there is no room: the highest value first, one below 1 only where cutting texts is not
    * enough.
    */
   drop?: number;

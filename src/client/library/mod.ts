@@ -38,16 +38,16 @@ export interface AgentInput extends AgentBody {
   tools?: string[];
 }
 
-/** A price that overrides the catalog's, as a row of `prices` in the config file. */
+/** A price that overrides the catalog's, or what a contract changes, as a row of `prices` in the config file. */
 export interface PriceRow extends PriceOverride {
   /** The provider's name. */
   provider: string;
-  /** The model's name. */
+  /** The model's name; of a contract also a pattern, such as `*`. */
   model: string;
-  /** USD per million input tokens. */
-  input_usd_per_million: number;
-  /** USD per million output tokens. */
-  output_usd_per_million: number;
+  /** USD per million input tokens; required but of a contract. */
+  input_usd_per_million?: number;
+  /** USD per million output tokens; required but of a contract. */
+  output_usd_per_million?: number;
   /** USD per million cached input tokens; default: the input price. */
   cache_read_usd_per_million?: number;
   /** USD per million tokens written to the cache; default: the input price. */
@@ -86,6 +86,12 @@ export interface PriceRow extends PriceOverride {
   from?: string;
   /** The service tier of the calls that it prices; default: any. */
   service_tier?: string;
+  /** The change of all listed rates by a contract, in percent: -12 is a discount of 12%. Such a row has no rates. */
+  change_percent?: number;
+  /** Of a contract: the region of its calls, or a pattern. */
+  region?: string;
+  /** Of a contract: the date, midnight UTC, at which it ends. */
+  until?: string;
 }
 
 /** Options of one run. */

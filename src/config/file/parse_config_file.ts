@@ -7,11 +7,28 @@ import { parseJsonc } from "../../kernel/json/parse_jsonc.ts";
 import { z } from "zod";
 import { PriceOverride, PriceOverrides } from "../../contract/price_override.ts";
 import { BILL_FORMS, COST_UNITS, type CostUnit } from "../../contract/costs/stated_costs.ts";
-import { BUILT_IN_PROVIDERS, SEVERITIES } from "../../contract/values.ts";
+import { BUILT_IN_PROVIDERS, DIGEST_PERIODS, SEVERITIES } from "../../contract/values.ts";
 import { REQUEST_LIMITS, type RequestLimitName } from "../../contract/limits.ts";
 import { CHANNEL_NAME } from "../channels.ts";
+import { readTimeZone } from "../../contract/calendars/zones.ts";
 import { SETTING_ROWS } from "../settings.ts";
 import { mayPassHeader } from "../provider_access.ts";
+
+const TimeOfDay = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, "must be a time of day, such as 22:00");
+
+const QuietHours = z.strictObject({
+  from: TimeOfDay,
+  to: TimeOfDay,
+  time_zone: z.string().transform((text, { addIssue }) => {
+    try {
+      return readTimeZone(text);
+    } catch (error) {
+      addIssue(messageOf(error));
+      return z.NEVER;
+    }
+  }).optional(),
+  except: z.enum(SEVERITIES).optional(),
+}).refine(({ from, to }) => from !== to, { path: ["to"], error: "must differ from from" });
 
 /** The settings that every channel has; the plugin checks the others when it opens the channel. */
 const Channel = z.looseObject({
@@ -19,6 +36,9 @@ const Channel = z.looseObject({
   name: z.string().regex(CHANNEL_NAME, "takes letters, digits, ., _ and -, at most 64").optional(),
   min_severity: z.enum(SEVERITIES).optional(),
   timeout_ms: z.int().min(100).max(120_000).optional(),
+  send_resolved: z.boolean().optional(),
+  digest: z.enum(DIGEST_PERIODS).optional(),
+  quiet_hours: QuietHours.optional(),
 });
 
 /** The `channels` of the config file. */

@@ -1,3 +1,4 @@
+import { readTimeZone } from "../../contract/calendars/zones.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { isRecord } from "../../kernel/records.ts";
 import { readTextFile } from "../../kernel/files/read_text_file.ts";
@@ -13,14 +14,17 @@ export interface TargetSettings extends Target {
   dbUrl: string;
   /** `statusline_template` of the config file. */
   template: string | undefined;
+  /** `time_zone`; undefined for UTC. */
+  timeZone: string | undefined;
 }
 
 type ReadFile = Pick<ConfigFile, "db" | "server" | "api_key" | "api_key_file" | "profiles"> & {
   statusline_template?: string;
+  time_zone?: string;
 };
 
 /** The settings of the file, and of its profiles, that are read: all are texts. */
-const READ = ["db", "server", "api_key", "api_key_file", "statusline_template"];
+const READ = ["db", "server", "api_key", "api_key_file", "statusline_template", "time_zone"];
 
 /**
  * Reads which ledger to use, with the precedence of `loadConfig()`. The rest of the config file isn't looked at: loading its schema takes
@@ -47,7 +51,9 @@ export async function readTarget(
     file,
     configPath,
   });
-  return { dbUrl, ...target, template: file.statusline_template };
+  const written = env.PURSER_TIME_ZONE || file.time_zone;
+  const timeZone = written === undefined ? undefined : readTimeZone(written);
+  return { dbUrl, ...target, template: file.statusline_template, timeZone };
 }
 
 async function readTargets(

@@ -1,4 +1,6 @@
 import {
+  ALERT_EVENTS,
+  ALERT_STATES,
   ASK_THRESHOLD,
   BUDGET_THRESHOLDS,
   DELIVERY_STATUSES,
@@ -28,6 +30,9 @@ export const AlertDelivery = z.object({
     description: "Why the latest attempt failed, for people; null for a key of one agent",
   }),
   delivered_at: Time.nullable(),
+  event: z.enum(ALERT_EVENTS).optional().openapi({
+    description: "What it told after the alert had fired; absent where it told that it fires",
+  }),
 }).openapi("AlertDelivery");
 
 export type AlertDelivery = z.infer<typeof AlertDelivery>;
@@ -80,6 +85,14 @@ export const Alert = z.object({
   }),
   triggered_at: Time,
   test: z.boolean().openapi({ description: "True for a test of the rule" }),
+  state: z.enum(ALERT_STATES).openapi({
+    description:
+      "`resolved` once the window has ended, the spending is below the threshold, or the rule or budget is gone; a test is",
+  }),
+  acknowledged_at: Time.optional(),
+  acknowledged_by: z.string().optional().openapi({ description: "The name of the key, or `user@host`" }),
+  note: z.string().optional().openapi({ description: "Of whoever acknowledged it" }),
+  resolved_at: Time.optional().openapi({ description: "When an instance noticed, and told the channels" }),
   counter: BudgetCounter.optional().openapi({
     description:
       "Of a budget with a counter for each agent, session, key or run, or of one of them: the one that warns",

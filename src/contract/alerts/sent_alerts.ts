@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { TestResult } from "../channels.ts";
+import { Label } from "../parts.ts";
 import { AlertId } from "./alerts.ts";
 
 /** The wire schemas of alerts that are sent on request: of a test of a rule, and again. */
@@ -13,3 +14,7 @@ export const AlertResend = z.object({ alert_id: AlertId, results: z.array(TestRe
   "AlertResend",
 );
 export type AlertResend = z.infer<typeof AlertResend>;
+
+export const AcknowledgementBody = z.strictObject({
+  note: Label.optional().openapi({ description: "For those that read it later", example: "A planned run" }),
+}).openapi("AcknowledgementBody");

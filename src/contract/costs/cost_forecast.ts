@@ -4,7 +4,8 @@ import { CostUsd, Count, Time } from "../parts.ts";
 /** The wire schema of the forecast of the month's cost. */
 
 export const CostForecast = z.object({
-  month: z.string().openapi({ description: "The current month, UTC", example: "2026-11" }),
+  time_zone: z.string().openapi({ description: "Time zone of the month", example: "UTC" }),
+  month: z.string().openapi({ description: "The current month, by its first day", example: "2026-11" }),
   from: Time.openapi({ description: "Start of the month" }),
   to: Time.openapi({ description: "End of the month, exclusive" }),
   as_of: Time.openapi({ description: "Time of the forecast" }),

@@ -11,8 +11,12 @@ export const OwnView = z.object({
     ...{ key_id: true, name: true, scopes: true, agent_id: true, models: true },
     ...{ stop_before_credits: true, tags: true, expires_at: true },
   }),
-  today: CostTotal.openapi({ description: "The calls of the key since midnight UTC" }),
-  month: CostTotal.openapi({ description: "The calls of the key since the first of the month UTC" }),
+  time_zone: z.string().openapi({
+    description: "Time zone of today and of the month: the server's, UTC unless set",
+    example: "UTC",
+  }),
+  today: CostTotal.openapi({ description: "The calls of the key since midnight" }),
+  month: CostTotal.openapi({ description: "The calls of the key since the first day of the month" }),
   budgets: z.array(BudgetCheck).openapi({
     description: "The budgets that a call of the key meets, as `GET /budgets/check` lists them",
   }),

@@ -6,7 +6,9 @@ import { Usd } from "../parts.ts";
 
 export const SpendingSummary = z.object({
   session: CostTotal.optional().openapi({ description: "The calls of the session; absent if none is given" }),
-  today: CostTotal.openapi({ description: "The calls since midnight UTC" }),
+  today: CostTotal.openapi({
+    description: "The calls since midnight of the time zone of the server, UTC unless set",
+  }),
   budget: z.object({ name: z.string(), left_usd: Usd }).nullable().openapi({
     description: "The budget that would refuse the session's next call first; null where none counts it",
   }),

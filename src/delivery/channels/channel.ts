@@ -1,7 +1,9 @@
 import type { z, ZodType } from "zod";
 import type { PostAnswer, PostJson } from "./http/post_json.ts";
 import type { ResolveHost } from "./http/guarded_http.ts";
-import type { Delivery, DeliveryError, Notification, SendResult } from "./notification.ts";
+import { httpResult } from "./http/post_json.ts";
+import type { Delivery, DeliveryError, Fact, Notification, SendResult } from "./notification.ts";
+import { toPlainJsonText } from "../../kernel/json/portable_json.ts";
 
 /** The version of the contract between Purser and its channels. A plugin declares the version it was written for. */
 export const CHANNEL_CONTRACT = 1;
@@ -56,8 +58,12 @@ export interface ChannelPlugin<Settings = unknown> {
 export interface ChannelKit {
   /** Defines the kind of channel. */
   defineChannel: typeof defineChannel;
+  /** Defines a kind that POSTs one JSON object for each notification. */
+  defineHttpChannel: typeof defineHttpChannel;
   /** The schema library. */
   z: typeof z;
+  /** The schema of a URL that `postJson` takes; add `.meta({ secret: "url" })` where its path is a password. */
+  httpUrl: ZodType<string>;
   /** Maps an HTTP response to success, a failure to retry, or a permanent one. `now` as in the context. */
   httpResult: (answer: PostAnswer, now: number) => SendResult;
   /** Thrown from `send`: a failure that states whether a retry may succeed. */
@@ -70,6 +76,14 @@ export interface ChannelKit {
   cutText: (text: string, max: number) => string;
   /** Returns a text as one line without control characters, cut like `cutText`. */
   oneLine: (text: string, max?: number) => string;
+  /** Returns a text as one line in which `escape` replaces each character and no `@here` is whole, cut after escaping. */
+  escapeText: (text: string, max: number, escape: (character: string) => string) => string;
+  /** Returns at most `max` facts; the last one counts those that are left out. */
+  limitFacts: (facts: readonly Fact[], max: number) => readonly Fact[];
+  /** Returns the title after the severity. */
+  headlineOf: (notification: Notification) => string;
+  /** Returns the line below the facts: severity, environment, time, and whether it is a test. */
+  contextOf: (notification: Notification) => string;
 }
 
 /** The default export of a plugin's module. */
@@ -80,4 +94,36 @@ export function defineChannel<Settings>(
   plugin: Omit<ChannelPlugin<Settings>, "contract">,
 ): ChannelPlugin {
   return { contract: CHANNEL_CONTRACT, ...plugin } as ChannelPlugin;
+}
+
+/** The request that a notification becomes. */
+export interface ChannelRequest {
+  url: string;
+  /** Sent as JSON. */
+  payload: unknown;
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** A kind of channel that POSTs one JSON object for each notification. */
+export interface HttpChannel<Settings> extends Omit<ChannelPlugin<Settings>, "contract" | "open"> {
+  /** Returns the request of a notification. */
+  request(settings: Settings, notification: Notification): ChannelRequest;
+  /** The results of statuses that mean something else than in `httpResult`. */
+  statuses?: Readonly<Record<number, SendResult>>;
+}
+
+/** Defines a kind of channel that POSTs one JSON object for each notification: see `httpResult` for its results. */
+export function defineHttpChannel<Settings>(
+  { request, statuses = {}, ...plugin }: HttpChannel<Settings>,
+): ChannelPlugin {
+  return defineChannel<Settings>({
+    ...plugin,
+    open: (settings, { postJson, now }) => ({
+      async send(notification, { signal }) {
+        const { payload, ...target } = request(settings, notification);
+        const answer = await postJson({ ...target, body: toPlainJsonText(payload), signal });
+        return statuses[answer.status] ?? httpResult(answer, now());
+      },
+    }),
+  });
 }

@@ -1,5 +1,4 @@
-import type { ChannelConfig } from "../../config/mod.ts";
-import type { Severity } from "../../contract/values.ts";
+import type { ChannelConfig, ChannelHead } from "../../config/mod.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
@@ -13,11 +12,7 @@ import type { Secrets } from "../../redaction/values/mod.ts";
 import { settleWithin } from "./settle_within.ts";
 
 /** A channel of the registry. It opens on first use. */
-export interface ConfiguredChannel extends ChannelSender {
-  readonly name: string;
-  readonly kind: string;
-  readonly minSeverity: Severity;
-  readonly timeoutMs: number;
+export interface ConfiguredChannel extends ChannelSender, Readonly<ChannelHead> {
   /**
    * Returns undefined if the plugin loads and the settings are valid, else the problem, for people. Sends nothing, and
    * takes at most `timeoutMs`, or until the signal aborts.
@@ -46,7 +41,8 @@ export interface ChannelDeps {
 
 /** Creates a channel of the config. Its plugin is loaded on first use. */
 export function createConfiguredChannel(config: ChannelConfig, deps: ChannelDeps): ConfiguredChannel {
-  const { name, kind, minSeverity, timeoutMs } = config;
+  const { settings: _, ...head } = config;
+  const { name, kind, timeoutMs } = head;
   const { clock, log } = deps;
 
   /** Loads the plugin and reads the settings again each time: a missing file may exist by now. */
@@ -86,10 +82,7 @@ export function createConfiguredChannel(config: ChannelConfig, deps: ChannelDeps
   }
 
   return {
-    name,
-    kind,
-    minSeverity,
-    timeoutMs,
+    ...head,
     check: (signal) =>
       settleWithin(prepare().then(() => undefined, messageOf), {
         clock,

@@ -1,4 +1,3 @@
-import type { Severity } from "../../contract/values.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { type ChannelConfig, type ChannelHead, listChannels } from "../../config/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
@@ -13,15 +12,9 @@ import type { GuardOptions } from "./http/guarded_http.ts";
 import { type BuiltInChannels, createLoadPlugin } from "./load_plugin.ts";
 
 /** A channel that is an object of the embedding program. */
-export interface NamedChannel {
+export interface NamedChannel extends Partial<Omit<ChannelHead, "name">> {
   /** Its name in the history, unique among the channels. */
   name: string;
-  /** Default: `custom`. */
-  kind?: string;
-  /** Default: `info`. */
-  minSeverity?: Severity;
-  /** The timeout of one attempt. Default: 10,000. */
-  timeoutMs?: number;
   /** Makes one attempt at a delivery. */
   send: Channel["send"];
   /** Called once when Purser closes. */

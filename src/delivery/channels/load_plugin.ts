@@ -9,11 +9,12 @@ import {
   type ChannelModule,
   type ChannelPlugin,
   defineChannel,
+  defineHttpChannel,
 } from "./channel.ts";
 import { DeliveryError } from "./notification.ts";
 import { httpResult, isHttpUrl } from "./http/post_json.ts";
 import { settleWithin } from "./settle_within.ts";
-import { cutText, oneLine } from "./text.ts";
+import { contextOf, cutText, escapeText, headlineOf, limitFacts, oneLine } from "./text.ts";
 
 /** The built-in kinds, each with a function that imports its module. */
 export type BuiltInChannels = Readonly<Record<string, () => Promise<{ default: ChannelModule }>>>;
@@ -109,13 +110,19 @@ export async function createChannelKit(): Promise<ChannelKit> {
   const { z } = await import("zod");
   return {
     defineChannel,
+    defineHttpChannel,
     z,
+    httpUrl: z.string().refine(isHttpUrl, "must be an http:// or https:// URL without user and password"),
     httpResult,
     DeliveryError,
     isHttpUrl,
     toJson: toPlainJsonText,
     cutText,
     oneLine,
+    escapeText,
+    limitFacts,
+    headlineOf,
+    contextOf,
   };
 }
 

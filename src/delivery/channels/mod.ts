@@ -8,6 +8,7 @@ export {
   type ChannelModule,
   type ChannelPlugin,
   defineChannel,
+  defineHttpChannel,
 } from "./channel.ts";
 export {
   type Delivery,

@@ -6,12 +6,23 @@ export interface Fact {
   value: string;
 }
 
+/** The events that notifications report. */
+export type NotificationType =
+  | "alert.triggered"
+  | "alert.acknowledged"
+  | "alert.resolved"
+  | "anomaly.detected"
+  | "spending.digest"
+  | "channel.test";
+
 /** A message for people and programs. Any text in it may hold any Unicode: a channel has to escape and cut it. */
 export interface Notification {
   /** The id of the alert, the anomaly or the test. */
   id: string;
   /** The event it reports; a webhook's `type`. */
-  type: "alert.triggered" | "anomaly.detected" | "channel.test";
+  type: NotificationType;
+  /** For services that have incidents: the same for an alert, what happens to it later, and its repetitions. Default: the id. */
+  incident?: string;
   /** True if it only tests the channel; the text says so too. */
   isTest: boolean;
   /** The severity of the alert or the anomaly. */

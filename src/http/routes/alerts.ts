@@ -1,5 +1,6 @@
 import { MAX_ALERT_HISTORY, MAX_PAGE, PAGE_SIZES } from "../../contract/limits.ts";
 import {
+  acknowledgeAlert,
   createRule,
   explainAlert,
   getRule,
@@ -25,7 +26,7 @@ import { createRouter } from "../router.ts";
 import { asAuthor } from "../middleware/principal.ts";
 import { answerWhole, WHOLE_PAGE } from "../whole_lists.ts";
 import { Alert, AlertDetail, AlertId } from "../../contract/alerts/alerts.ts";
-import { AlertResend, RuleTest } from "../../contract/alerts/sent_alerts.ts";
+import { AcknowledgementBody, AlertResend, RuleTest } from "../../contract/alerts/sent_alerts.ts";
 import {
   AlertRule,
   RULE_FIELDS,
@@ -191,6 +192,24 @@ const resend = createRoute({
   },
 });
 
+const acknowledge = createRoute({
+  method: "post",
+  path: "/alerts/history/{alert_id}/ack",
+  scopes: ["admin"],
+  operationId: "acknowledgeAlert",
+  csvField: "deliveries",
+  summary: "Acknowledge an alert that fires",
+  description:
+    "Its rule doesn't fire again for the same run, session, day or month, or for the hour until its spending has fallen " +
+    "below the threshold. Channels with `send_resolved` are told.",
+  tags: ["alerts"],
+  request: {
+    params: z.object({ alert_id: AlertId }),
+    body: jsonBody(AcknowledgementBody, { note: "A planned run" }),
+  },
+  responses: { 200: json(AlertDetail, "The alert"), ...problems("not_found", "conflict", ...BODY_CODES) },
+});
+
 /** Returns the status of a response about attempts through several channels. */
 function statusOf(results: readonly { status: "delivered" | "failed" }[]): 200 | 207 | 502 {
   const failed = results.filter(({ status }) => status === "failed").length;
@@ -255,6 +274,10 @@ export function createRoutes(core: Core) {
     .openapi(resend, async (c) => {
       const outcome = await resendAlert(await core.whole(), c.req.valid("param").alert_id);
       return c.json(outcome, statusOf(outcome.results));
+    })
+    .openapi(acknowledge, async (c) => {
+      const { note } = c.req.valid("json");
+      return c.json(await acknowledgeAlert(asAuthor(c, core), c.req.valid("param").alert_id, note), 200);
     })
     .openapi(history, async (c) => {
       return c.json(

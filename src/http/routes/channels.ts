@@ -1,3 +1,5 @@
+import { readDigest, sendDigest } from "../../alerts/mod.ts";
+import { Digest, DigestQuery } from "../../contract/alerts/digests.ts";
 import { testChannel } from "../../delivery/mod.ts";
 import type { ConfiguredChannel } from "../../delivery/channels/mod.ts";
 import type { Core } from "../../service/mod.ts";
@@ -40,6 +42,31 @@ const test = createRoute({
   },
 });
 
+const digest = createRoute({
+  method: "get",
+  path: "/digest",
+  scopes: ["read"],
+  operationId: "getDigest",
+  summary: "Get the digest of the last day or week",
+  description:
+    "What channels with `digest` get: the spending of the last whole day or week of the server's time zone.",
+  tags: ["channels"],
+  request: { query: DigestQuery },
+  responses: { 200: json(Digest, "The digest"), ...problems("invalid") },
+});
+
+const postDigest = createRoute({
+  method: "post",
+  path: "/channels/{name}/digest",
+  scopes: ["admin"],
+  operationId: "sendDigest",
+  summary: "Send a digest through a channel now",
+  description: "One attempt, also to a channel without `digest`, and in its quiet hours.",
+  tags: ["channels"],
+  request: { ...test.request, query: DigestQuery },
+  responses: { ...test.responses, ...problems("invalid") },
+});
+
 export function createRoutes(core: Core) {
   return createRouter()
     .openapi(list, async (c) => {
@@ -49,6 +76,12 @@ export function createRoutes(core: Core) {
       if (from + limit < list.length) linkNext(c, from + limit);
       return c.json(await Promise.all(list.slice(from, from + limit).map(describeChannel)), 200);
     })
+    .openapi(digest, async (c) => c.json(await readDigest(core, c.req.valid("query").period), 200))
+    .openapi(postDigest, async (c) => {
+      const { period } = c.req.valid("query");
+      const result = await sendDigest(await core.whole(), c.req.valid("param").name, period);
+      return result.status === "delivered" ? c.json(result, 200) : c.json(result, 502);
+    })
     .openapi(test, async (c) => {
       const result = await testChannel(await core.whole(), c.req.valid("param").name);
       return result.status === "delivered" ? c.json(result, 200) : c.json(result, 502);
@@ -56,6 +89,7 @@ export function createRoutes(core: Core) {
 }
 
 async function describeChannel(channel: ConfiguredChannel): Promise<Channel> {
+  const { sendResolved, digest, quietHours } = channel;
   const [problem = null, settings] = await Promise.all([channel.check(), channel.describe()]);
   return {
     name: channel.name,
@@ -64,6 +98,11 @@ async function describeChannel(channel: ConfiguredChannel): Promise<Channel> {
     timeout_ms: channel.timeoutMs,
     status: problem === null ? "ok" : "invalid",
     problem,
-    settings,
+    settings: {
+      ...(sendResolved && { send_resolved: true }),
+      ...(digest && { digest }),
+      ...(quietHours && { quiet_hours: quietHours }),
+      ...settings,
+    },
   };
 }

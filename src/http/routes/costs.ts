@@ -1,3 +1,4 @@
+import { calendarWith } from "../../contract/calendars/calendar_input.ts";
 import { reportDays } from "../../contract/windows.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
@@ -25,6 +26,7 @@ import {
   calendarQuery,
   checkGroups,
   compareQuery,
+  monthQuery,
   scopeOf,
   scopeQuery,
   spanQuery,
@@ -116,9 +118,9 @@ const forecast = createRoute({
   agentCheck: "handler",
   operationId: "forecastCosts",
   summary: "Estimate the spend of the current month",
-  description: "The spend of the month so far, and to its end (UTC) at the pace so far.",
+  description: "The spend of the month of the time zone so far, and to its end at the pace so far.",
   tags: ["costs"],
-  request: { query: z.strictObject(scopeQuery) },
+  request: { query: z.strictObject({ ...scopeQuery, ...monthQuery }) },
   responses: { 200: json(CostForecast, "The estimate"), ...problems("invalid") },
 });
 
@@ -174,21 +176,15 @@ export function createRoutes(core: Core) {
       return c.json(pageOf(c, keys, (_, count) => offset + count, keys.length === limit), 200);
     })
     .openapi(forecast, async (c) => {
-      const scope = await scopeOf(c, core, c.req.valid("query"));
-      return c.json(await forecastCosts(core.store, scope, core.clock.now()), 200);
+      const query = c.req.valid("query");
+      const scope = await scopeOf(c, core, query);
+      return c.json(await forecastCosts(core.store, scope, core.clock.now(), calendarWith(query, core)), 200);
     })
     .openapi(list, async (c) => {
-      const { group_by, split_by, sort, limit, cursor, time_zone, week_start, month_start_day, ...query } = c
-        .req
-        .valid("query");
+      const { group_by, split_by, sort, limit, cursor, ...query } = c.req.valid("query");
       const scope = await scopeOf(c, core, query);
       const offset = readCursor(cursor, isNumberPosition) ?? 0;
-      const calendar = {
-        timeZone: time_zone ?? core.timeZone,
-        weekStart: week_start ?? core.weekStart,
-        monthStartDay: month_start_day ?? core.monthStartDay,
-      };
-      const days = reportDays(calendar, scope.from ?? 0, scope.to ?? core.clock.now());
+      const days = reportDays(calendarWith(query, core), scope.from ?? 0, scope.to ?? core.clock.now());
       const filter: CostFilter = {
         ...scope,
         groupBy: group_by,

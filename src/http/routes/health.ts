@@ -28,7 +28,15 @@ const readyz = createRoute({
 });
 
 export function createRoutes(core: Core) {
-  const health = { status: "ok" as const, version: VERSION, environment: core.environment };
+  const { environment, timeZone: time_zone, weekStart: week_start, monthStartDay: month_start_day } = core;
+  const health = {
+    status: "ok" as const,
+    version: VERSION,
+    environment,
+    time_zone,
+    week_start,
+    month_start_day,
+  };
   return createRouter()
     .openapi(healthz, (c) => c.json(health, 200))
     .openapi(readyz, async (c) => {

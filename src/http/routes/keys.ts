@@ -186,14 +186,15 @@ async function readOwnView(core: Core, viewer: Viewer): Promise<OwnView> {
   const page = { limit: OWN_ROWS, offset: 0 };
   const call = { agentId: agent_id ?? toName(name), keyId, subjects: { tags } };
   const [today, month, budgets, sessions, refusals] = await Promise.all([
-    readCostTotal(core.store, { keyId, from: startOf("day", now) }),
-    readCostTotal(core.store, { keyId, from: startOf("month", now) }),
+    readCostTotal(core.store, { keyId, from: startOf("day", now, 0, core) }),
+    readCostTotal(core.store, { keyId, from: startOf("month", now, 0, core) }),
     checkBudgets(core, call, viewer),
     listCosts(core.store, { keyId, groupBy: "session", ...page }),
     listRefusals(core, { keyId, limit: OWN_ROWS, viewer }),
   ]);
   return {
     key: { key_id, name, scopes, agent_id, models, stop_before_credits, tags, expires_at },
+    time_zone: core.timeZone,
     ...{ today, month, budgets, sessions, refusals },
   };
 }

@@ -44,7 +44,9 @@ type Answered = Pick<Context<ApiEnv>, "env">;
 
 const SIGNED_OUT = { key_id: null, name: null, scopes: [], agent_id: null, expires_at: null };
 
-function signedIn({ keyId, name, scopes, agentId }: Principal, expiresAt: number | undefined): WebSession {
+type Answer = Omit<WebSession, "calendar">;
+
+function signedIn({ keyId, name, scopes, agentId }: Principal, expiresAt: number | undefined): Answer {
   return {
     access: "signed_in",
     key_id: keyId,
@@ -56,8 +58,10 @@ function signedIn({ keyId, name, scopes, agentId }: Principal, expiresAt: number
 }
 
 export function createRoutes(core: Core): Router {
+  const { timeZone, weekStart, monthStartDay } = core;
+  const calendar = { timeZone, weekStart, monthStartDay };
   /** Returns the access of a request; within this process, that is of this machine. */
-  async function accessOf(c: Answered): Promise<WebSession> {
+  async function accessOf(c: Answered): Promise<Answer> {
     const principal = principalOf(c);
     if (!principal) return { access: "keyless", ...SIGNED_OUT };
     if (principal.keyId === null) return { access: "signed_out", ...SIGNED_OUT };
@@ -66,7 +70,7 @@ export function createRoutes(core: Core): Router {
   }
 
   const router = createRouter();
-  router.get(PATH, async (c) => c.json(await accessOf(c), 200));
+  router.get(PATH, async (c) => c.json({ ...await accessOf(c), calendar } satisfies WebSession, 200));
   router.post(PATH, async (c) => {
     checkOwnPage(c.req.raw);
     const body: unknown = await c.req.json().catch((error) => {
@@ -78,7 +82,7 @@ export function createRoutes(core: Core): Router {
     if (!parsed.success) throw invalidInput(parsed.error, "the request");
     if (!await isAuthRequired(core, { isKeyPresented: true })) throw noKeyYet();
     const { token, expiresAt, principal } = await begin(c, parsed.data);
-    return c.json({ ...signedIn(principal, expiresAt), token } satisfies StartedWebSession, 200);
+    return c.json({ ...signedIn(principal, expiresAt), calendar, token } satisfies StartedWebSession, 200);
   });
   router.delete(PATH, async (c) => {
     const token = sessionTokenOf(c.req.raw.headers);

@@ -3,4 +3,5 @@ export { CREDITS, type PlanWindow } from "./plan_window.ts";
 export { readStatusLineWindows } from "./status_line.ts";
 export { readCodexWindows } from "./codex.ts";
 export { hasPlanHeaders, isPaidByPlan, readPlanHeaders, sayEnded } from "./plan_headers.ts";
+export { ACCOUNT_FILES } from "./plan_account.ts";
 export { windowFromWire, windowToWire } from "./wire.ts";

@@ -9,7 +9,8 @@ interface Columns {
   model: string;
   serviceTier: string | null;
   fromDay: string | null;
-  rates: Readonly<Record<string, number>>;
+  /** The rates, or what a contract changes and where. */
+  rates: Readonly<Record<string, number | string>>;
 }
 
 /** Converts the columns of a price to what its author has written. */

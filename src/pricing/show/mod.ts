@@ -55,8 +55,7 @@ export function describePrice(prices: PricesInUse, { at, serviceTier, ...named }
 }
 
 function ratesOf({ book }: PricesInUse, query: PriceQuery & Served): Rates | null {
-  const rates = book.rates(query);
-  return rates && withAllToolRates(rates, query);
+  return book.rates(query, (card) => withAllToolRates(card, query));
 }
 
 function endOf({ catalog }: PricesInUse, query: PriceQuery): Pick<PriceCard, "ends_on" | "is_deprecated"> {

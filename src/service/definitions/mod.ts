@@ -259,7 +259,7 @@ function draftOf(core: Core, label: string): Draft {
     keyCache: Object.assign(Object.create(core.keyCache), { clear() {}, recordCreation() {} }),
     store: {
       ...{ kind: store.kind, engine: store.engine, isShared: store.isShared, schema: store.schema },
-      ...{ instances: store.instances, waitingWrites: 0 },
+      ...{ instances: store.instances, writes: store.writes },
       read: (statement) => store.read(statement),
       readLong: (statement) => store.readLong(statement),
       readAll: (all) => store.readAll(all),

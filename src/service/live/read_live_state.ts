@@ -3,6 +3,7 @@ import { listBudgets, listRefusals } from "../../budgets/mod.ts";
 import type { CostSums } from "../../contract/costs.ts";
 import { LIVE_SIZES } from "../../contract/limits.ts";
 import type { LiveDelta, LiveState } from "../../contract/live.ts";
+import { type Calendar, dateIn } from "../../contract/calendars/zones.ts";
 import { startOf } from "../../contract/windows.ts";
 import { type Clock, MINUTE_MS, toIso } from "../../kernel/clock.ts";
 import { divideHalfEven, type NanoUsd, toUsd } from "../../kernel/money.ts";
@@ -13,7 +14,7 @@ import { countRunning, listRuns } from "../../sessions/mod.ts";
 import type { Query, Store } from "../../store/mod.ts";
 
 /** The parts of a process that the overview reads with. */
-export interface LiveContext {
+export interface LiveContext extends Calendar {
   store: Store;
   query: Query;
   clock: Clock;
@@ -34,7 +35,7 @@ export async function readLiveState(
 ): Promise<LiveState> {
   const { agentId } = viewer;
   const now = ctx.clock.now();
-  const today = startOf("day", now);
+  const today = startOf("day", now, 0, ctx);
   const minutesFrom = startOf("minute", now, 1 - LIVE_SIZES.minutes);
   const scope = { agentId, from: today };
   const [total, ever, agents, models, runs, running, alerts, refusals, anomalies, budgets, rules] =
@@ -57,7 +58,8 @@ export async function readLiveState(
   const paceOf = (scope: string) => describeMinutes(minutes.get(scope), minutesFrom, now);
   return {
     at: toIso(now),
-    day: toIso(today).slice(0, 10),
+    time_zone: ctx.timeZone,
+    day: dateIn(ctx.timeZone, now),
     minutes_from: toIso(minutesFrom),
     spend: { ...dayOf(total), ...paceOf(agentId ?? "") },
     coverage: coverageOf(ever),
@@ -117,7 +119,7 @@ type ListName =
   | "anomalies";
 
 const LISTS = Object.keys(IDS) as ListName[];
-const FIGURES = ["day", "minutes_from", "spend", "coverage", "running"] as const;
+const FIGURES = ["time_zone", "day", "minutes_from", "spend", "coverage", "running"] as const;
 
 /** The lists whose entries go away; old alerts, refusals and anomalies only make room for new ones. */
 const WITH_GONE = ["agents", "models", "runs", "budgets", "rules"] as const;

@@ -1,4 +1,5 @@
 import { formatUsd, NANO_PER_USD, type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
+import { Durations } from "../../kernel/clock.ts";
 import { indexedBy, type SqlValue, type Statement, type Store } from "../../store/mod.ts";
 import { AGENT_STATUSES, DELIVERY_STATUSES, SEVERITIES } from "../../contract/values.ts";
 import { listBudgets } from "../../budgets/mod.ts";
@@ -197,6 +198,15 @@ function countFamilies(totals: ServiceTotals, channels: readonly string[]): Fami
   ];
 }
 
+/** The stages of a call through the gateway: the first and the last one are the time that it adds. */
+const STAGES = {
+  before:
+    "From the request's body to its sending, with the time for which its budgets made it wait; of booked calls.",
+  provider:
+    "From the sending to the end of the provider's answer, as fast as its client has read it; of booked calls.",
+  booking: "From the end of the answer to the commit that has booked the call.",
+};
+
 function processFamilies({ environment, store, liveRuns, gateway, callSpool }: WholeCore): Family[] {
   const one = (name: string, help: string, value: number, labels?: Sample["labels"]) =>
     gauge(name, `${help} ${OWN}`, [{ labels, value }]);
@@ -215,8 +225,21 @@ function processFamilies({ environment, store, liveRuns, gateway, callSpool }: W
     one(
       "purser_write_queue_waiting",
       "Units waiting to be written to the database, without those being written.",
-      store.waitingWrites,
+      store.writes.waiting,
     ),
+    {
+      name: "purser_commit_seconds",
+      type: "histogram",
+      help:
+        `Durations of commits to the database, with the time that they waited for other processes. ${OWN}`,
+      samples: [{ value: store.writes.commitSeconds }],
+    },
+    ...(["before", "provider", "booking"] as const).map((stage): Family => ({
+      name: `purser_gateway_${stage}_seconds`,
+      type: "histogram",
+      help: `${STAGES[stage]} ${OWN}`,
+      samples: [...gateway.times].map(([provider, times]) => ({ labels: { provider }, value: times[stage] })),
+    })),
     one("purser_build_info", "Always 1; the labels identify the build.", 1, {
       version: VERSION,
       environment,
@@ -228,13 +251,13 @@ function processFamilies({ environment, store, liveRuns, gateway, callSpool }: W
 /** One value of a family; integers and decimal texts are printed unchanged, so that money stays exact. */
 interface Sample {
   labels?: Readonly<Record<string, string>>;
-  value: bigint | number | string;
+  value: bigint | number | string | Durations;
 }
 
 /** A metric family of Prometheus: all samples of one name. */
 interface Family {
   name: string;
-  type: "counter" | "gauge";
+  type: "counter" | "gauge" | "histogram";
   help: string;
   samples: readonly Sample[];
 }
@@ -260,8 +283,19 @@ export const EXPOSITION_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 export function renderFamilies(families: readonly Family[]): string {
   return families.map(({ name, type, help, samples }) => {
     const head = `# HELP ${name} ${escapeHelp(help)}\n# TYPE ${name} ${type}\n`;
-    return head + samples.map((sample) => `${name}${renderLabels(sample.labels)} ${sample.value}\n`).join("");
+    return head + samples.map((sample) => renderSample(name, sample)).join("");
   }).join("");
+}
+
+function renderSample(name: string, { labels, value }: Sample): string {
+  if (!(value instanceof Durations)) return `${name}${renderLabels(labels)} ${value}\n`;
+  let count = 0;
+  const buckets = value.counts.map((each, index) => {
+    const le = String(value.bounds[index] ?? "+Inf");
+    return `${name}_bucket${renderLabels({ ...labels, le })} ${count += each}\n`;
+  });
+  const after = renderLabels(labels);
+  return `${buckets.join("")}${name}_sum${after} ${value.sum}\n${name}_count${after} ${count}\n`;
 }
 
 function renderLabels(labels: Sample["labels"] = {}): string {

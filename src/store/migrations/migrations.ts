@@ -1,6 +1,8 @@
+import { toSqlite } from "../dialect.ts";
 import { statements as ledger } from "./m0022_ledger.ts";
 import { statements as limits } from "./m0022_limits.ts";
 import {
+  alertStates,
   audit,
   calendars,
   keyTags,
@@ -24,10 +26,10 @@ export interface Migration {
 }
 
 /**
- * Every step, in order. Those before 0.1.0 are one: it has the number after theirs, so that programs from before it refuse
+ * Every step, in order, in the SQL of both engines; `postgresMigrations` adds the triggers of PostgreSQL. Those before 0.1.0 are one: it has the number after theirs, so that programs from before it refuse
  * a database of this one as newer. Plain modules, so that a compiled binary and the edge bundle include them.
  */
-export const migrations: readonly Migration[] = [
+export const steps: readonly Migration[] = [
   { version: 22, name: "release_0_1_0", since: "0.1.0", statements: [...ledger, ...limits] },
   { version: 23, name: "sightings", since: "0.2.0", statements: sightings },
   { version: 24, name: "plan_windows", since: "0.2.0", statements: planWindows },
@@ -39,4 +41,11 @@ export const migrations: readonly Migration[] = [
   { version: 30, name: "tickets", since: "0.2.0", statements: tickets },
   { version: 31, name: "rule_subjects", since: "0.2.0", statements: ruleSubjects },
   { version: 32, name: "price_rows", since: "0.2.0", statements: priceRows },
+  { version: 33, name: "alert_states", since: "0.2.0", statements: alertStates },
 ];
+
+/** The steps in SQLite, in files and on servers. */
+export const migrations: readonly Migration[] = steps.map((step) => ({
+  ...step,
+  statements: step.statements.map(toSqlite),
+}));

@@ -1,8 +1,11 @@
+import { INTEGER, TEXT, WITHOUT_ROWID } from "../dialect.ts";
+import { COUNTERS, refuse } from "./m0022_ledger.ts";
+
 /* The steps of the schema from 0.1.0 to 0.2.0, which no release has yet. */
 
 const USAGE = ["usage_runs", "usage_sessions", "usage_totals", "usage_days", "usage_hours"];
 /** `lower_bound_calls`: those that only logs and exported spans have seen. No earlier version has booked any. */
-const COUNTERS = ["plan_whole_usd", "plan_rest_nano_usd", "lower_bound_calls"];
+const ADDED_COUNTERS = ["plan_whole_usd", "plan_rest_nano_usd", "lower_bound_calls"];
 
 /**
  * Witnesses of calls: what logs, exported spans and reports say of them; and the calls that a plan pays for.
@@ -13,10 +16,10 @@ const COUNTERS = ["plan_whole_usd", "plan_rest_nano_usd", "lower_bound_calls"];
  * and cost; with another id, it takes the whole call back, as that one is the same call by a better witness.
  */
 export const sightings: readonly string[] = [
-  `ALTER TABLE calls ADD COLUMN stands TEXT`,
-  `ALTER TABLE calls ADD COLUMN plan_nano_usd INTEGER`,
+  `ALTER TABLE calls ADD COLUMN stands ${TEXT}`,
+  `ALTER TABLE calls ADD COLUMN plan_nano_usd ${INTEGER}`,
   ...USAGE.flatMap((table) =>
-    COUNTERS.map((column) => `ALTER TABLE ${table} ADD COLUMN ${column} INTEGER NOT NULL DEFAULT 0`)
+    ADDED_COUNTERS.map((column) => `ALTER TABLE ${table} ADD COLUMN ${column} ${INTEGER} NOT NULL DEFAULT 0`)
   ),
   // By day first: bookings write to few pages of it, however many days there are. The ends of ids make half as many pages.
   "CREATE INDEX calls_by_response ON calls (((at / 86400000)), substr(response_id, (length(response_id) - 11))) " +
@@ -30,14 +33,14 @@ export const sightings: readonly string[] = [
   // taken back; 1 if another one's is. day: of its first statement, in days since the epoch. response_id: only of a witness that is apart, else the call has it. said: JSON, the
   // statements of the witness, best first.
   `CREATE TABLE sightings (
-  witness TEXT NOT NULL UNIQUE,
-  call_id TEXT NOT NULL,
-  is_apart INTEGER NOT NULL,
-  response_id TEXT,
-  request_id TEXT,
-  fingerprint TEXT,
-  day INTEGER NOT NULL,
-  said TEXT NOT NULL
+  witness ${TEXT} NOT NULL UNIQUE,
+  call_id ${TEXT} NOT NULL,
+  is_apart ${INTEGER} NOT NULL,
+  response_id ${TEXT},
+  request_id ${TEXT},
+  fingerprint ${TEXT},
+  day ${INTEGER} NOT NULL,
+  said ${TEXT} NOT NULL
 )`,
   `CREATE INDEX sightings_by_response ON sightings (response_id) WHERE response_id IS NOT NULL`,
   `CREATE INDEX sightings_by_request ON sightings (day, request_id) WHERE request_id IS NOT NULL`,
@@ -46,69 +49,57 @@ export const sightings: readonly string[] = [
 
   // The tags that witnesses have added to a call, with those of its own row where another call was taken back for it.
   `CREATE TABLE call_tags (
-  call_id TEXT PRIMARY KEY NOT NULL,
-  tags TEXT NOT NULL
-) WITHOUT ROWID`,
+  call_id ${TEXT} PRIMARY KEY NOT NULL,
+  tags ${TEXT} NOT NULL
+)${WITHOUT_ROWID}`,
 
   // How far the logs of agents have been imported.
   // key_id: '' for imports into the database itself. read_to: the offset after the last line that was read. state: JSON of the
   // reader of this kind of log. unmetered, malformed: the records of the file that were left out. fault: why it can't be read.
   `CREATE TABLE import_files (
-  key_id TEXT NOT NULL,
-  machine TEXT NOT NULL,
-  agent TEXT NOT NULL,
-  path TEXT NOT NULL,
-  size INTEGER NOT NULL,
-  modified_at INTEGER NOT NULL,
-  read_to INTEGER NOT NULL,
-  head TEXT NOT NULL,
-  is_ended INTEGER NOT NULL,
-  state TEXT,
-  imported_at INTEGER NOT NULL,
-  unmetered INTEGER NOT NULL,
-  malformed INTEGER NOT NULL,
-  fault TEXT,
+  key_id ${TEXT} NOT NULL,
+  machine ${TEXT} NOT NULL,
+  agent ${TEXT} NOT NULL,
+  path ${TEXT} NOT NULL,
+  size ${INTEGER} NOT NULL,
+  modified_at ${INTEGER} NOT NULL,
+  read_to ${INTEGER} NOT NULL,
+  head ${TEXT} NOT NULL,
+  is_ended ${INTEGER} NOT NULL,
+  state ${TEXT},
+  imported_at ${INTEGER} NOT NULL,
+  unmetered ${INTEGER} NOT NULL,
+  malformed ${INTEGER} NOT NULL,
+  fault ${TEXT},
   PRIMARY KEY (key_id, machine, agent, path)
-) WITHOUT ROWID`,
+)${WITHOUT_ROWID}`,
 
   // The records of exported telemetry that are no calls to book, and those that say a known call again. scope: the instrumentation
   // that has written them. kind: 'unmetered', 'rollup', 'rejected' or 'duplicate'. reason: of the last one.
   `CREATE TABLE otlp_faults (
-  key_id TEXT NOT NULL,
-  agent_id TEXT NOT NULL,
-  machine TEXT NOT NULL,
-  scope TEXT NOT NULL,
-  kind TEXT NOT NULL,
-  records INTEGER NOT NULL,
-  reason TEXT NOT NULL,
-  seen_at INTEGER NOT NULL,
+  key_id ${TEXT} NOT NULL,
+  agent_id ${TEXT} NOT NULL,
+  machine ${TEXT} NOT NULL,
+  scope ${TEXT} NOT NULL,
+  kind ${TEXT} NOT NULL,
+  records ${INTEGER} NOT NULL,
+  reason ${TEXT} NOT NULL,
+  seen_at ${INTEGER} NOT NULL,
   PRIMARY KEY (key_id, agent_id, machine, scope, kind)
-) WITHOUT ROWID`,
+)${WITHOUT_ROWID}`,
 
   // The totals of the sources of calls, up to the position of the others. machine: of logs and spans, else ''.
   `CREATE TABLE usage_sources (
-  source TEXT NOT NULL,
-  agent_id TEXT NOT NULL,
-  machine TEXT NOT NULL,
-  first_at INTEGER NOT NULL,
-  last_at INTEGER NOT NULL,
-  model_calls INTEGER NOT NULL,
-  unpriced_calls INTEGER NOT NULL,
-  partly_priced_calls INTEGER NOT NULL,
-  estimated_calls INTEGER NOT NULL,
-  input_tokens INTEGER NOT NULL,
-  output_tokens INTEGER NOT NULL,
-  cache_read_tokens INTEGER NOT NULL,
-  cache_write_tokens INTEGER NOT NULL,
-  reasoning_tokens INTEGER NOT NULL,
-  total_tokens INTEGER NOT NULL,
-  whole_usd INTEGER NOT NULL,
-  rest_nano_usd INTEGER NOT NULL,
-  plan_whole_usd INTEGER NOT NULL,
-  plan_rest_nano_usd INTEGER NOT NULL,
-  lower_bound_calls INTEGER NOT NULL,
+  source ${TEXT} NOT NULL,
+  agent_id ${TEXT} NOT NULL,
+  machine ${TEXT} NOT NULL,
+  first_at ${INTEGER} NOT NULL,
+  last_at ${INTEGER} NOT NULL,${COUNTERS},
+  plan_whole_usd ${INTEGER} NOT NULL,
+  plan_rest_nano_usd ${INTEGER} NOT NULL,
+  lower_bound_calls ${INTEGER} NOT NULL,
   PRIMARY KEY (source, agent_id, machine)
-) WITHOUT ROWID`,
+)${WITHOUT_ROWID}`,
   `INSERT INTO usage_sources SELECT coalesce(source, ''), agent_id, '', min(at), max(at),
   sum(CASE WHEN adjusts IS NULL THEN 1 ELSE 0 END), sum(unpriced), sum(partly_priced), sum(is_estimated), sum(input_tokens),
   sum(output_tokens), sum(cache_read_tokens), sum(cache_write_tokens), sum(reasoning_tokens), sum(total_tokens),
@@ -125,24 +116,24 @@ export const planWindows: readonly string[] = [
   // and its name, or 'provider ' and its name in the config. kind: the window as its source names it. used_basis_points: hundredths
   // of a percent; more than 10,000 where paid credits have gone on. said: JSON of the other fields, see src/plans/.
   `CREATE TABLE plan_windows (
-  key_id TEXT NOT NULL,
-  agent TEXT NOT NULL,
-  owner TEXT NOT NULL,
-  kind TEXT NOT NULL,
-  source TEXT NOT NULL,
-  measured_at INTEGER NOT NULL,
-  used_basis_points INTEGER,
-  resets_at INTEGER,
-  said TEXT NOT NULL,
+  key_id ${TEXT} NOT NULL,
+  agent ${TEXT} NOT NULL,
+  owner ${TEXT} NOT NULL,
+  kind ${TEXT} NOT NULL,
+  source ${TEXT} NOT NULL,
+  measured_at ${INTEGER} NOT NULL,
+  used_basis_points ${INTEGER},
+  resets_at ${INTEGER},
+  said ${TEXT} NOT NULL,
   PRIMARY KEY (key_id, agent, owner, kind)
-) WITHOUT ROWID`,
-  `ALTER TABLE api_keys ADD COLUMN stop_before_credits INTEGER NOT NULL DEFAULT 0`,
+)${WITHOUT_ROWID}`,
+  `ALTER TABLE api_keys ADD COLUMN stop_before_credits ${INTEGER} NOT NULL DEFAULT 0`,
 ];
 
 /** The tags of API keys. */
 export const keyTags: readonly string[] = [
   // JSON of the tags that the calls of a key get, keys sorted; NULL for none.
-  `ALTER TABLE api_keys ADD COLUMN tags TEXT`,
+  `ALTER TABLE api_keys ADD COLUMN tags ${TEXT}`,
 ];
 
 /** The audit log: who has changed which limit, rule, key, agent or price, and when. Rows are only added. */
@@ -151,26 +142,23 @@ export const audit: readonly string[] = [
   // address: the client's, as far as the server knew it. label: that of the file that was applied. kind and action: see AUDIT_KINDS and AUDIT_ACTIONS. before, after: JSON
   // of the fields that differ, in wire form; NULL where there is none.
   `CREATE TABLE audit_entries (
-  position INTEGER PRIMARY KEY,
-  at INTEGER NOT NULL,
-  actor TEXT NOT NULL,
-  key_id TEXT,
-  actor_name TEXT,
-  address TEXT,
-  label TEXT,
-  action TEXT NOT NULL,
-  kind TEXT NOT NULL,
-  subject_id TEXT NOT NULL,
-  subject_name TEXT,
-  before TEXT,
-  after TEXT
+  position ${INTEGER} PRIMARY KEY,
+  at ${INTEGER} NOT NULL,
+  actor ${TEXT} NOT NULL,
+  key_id ${TEXT},
+  actor_name ${TEXT},
+  address ${TEXT},
+  label ${TEXT},
+  action ${TEXT} NOT NULL,
+  kind ${TEXT} NOT NULL,
+  subject_id ${TEXT} NOT NULL,
+  subject_name ${TEXT},
+  before ${TEXT},
+  after ${TEXT}
 )`,
   "CREATE INDEX audit_entries_by_subject ON audit_entries (subject_id)",
   "CREATE INDEX audit_entries_by_label ON audit_entries (label, subject_id) WHERE label IS NOT NULL",
-  `CREATE TRIGGER audit_entries_refuse_update BEFORE UPDATE ON audit_entries
-BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END`,
-  `CREATE TRIGGER audit_entries_refuse_delete BEFORE DELETE ON audit_entries
-BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END`,
+  ...refuse("audit_entries", "the audit log is append-only"),
 ];
 
 /**
@@ -181,24 +169,24 @@ BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END`,
  */
 export const subjects: readonly string[] = [
   `CREATE TABLE spend_shapes (
-  shape TEXT PRIMARY KEY NOT NULL,
-  has_agent INTEGER NOT NULL,
-  has_session INTEGER NOT NULL,
-  has_key INTEGER NOT NULL,
-  has_model INTEGER NOT NULL,
-  has_provider INTEGER NOT NULL,
-  has_source INTEGER NOT NULL,
-  pattern TEXT,
-  tag_1 TEXT,
-  tag_2 TEXT,
-  tag_3 TEXT,
-  tag_4 TEXT,
-  is_filled INTEGER NOT NULL DEFAULT 0
-) WITHOUT ROWID`,
+  shape ${TEXT} PRIMARY KEY NOT NULL,
+  has_agent ${INTEGER} NOT NULL,
+  has_session ${INTEGER} NOT NULL,
+  has_key ${INTEGER} NOT NULL,
+  has_model ${INTEGER} NOT NULL,
+  has_provider ${INTEGER} NOT NULL,
+  has_source ${INTEGER} NOT NULL,
+  pattern ${TEXT},
+  tag_1 ${TEXT},
+  tag_2 ${TEXT},
+  tag_3 ${TEXT},
+  tag_4 ${TEXT},
+  is_filled ${INTEGER} NOT NULL DEFAULT 0
+)${WITHOUT_ROWID}`,
   // The shape of the counters of a budget that has many; null where they are those of agents, sessions, keys or runs.
-  `ALTER TABLE budgets ADD COLUMN shape TEXT`,
+  `ALTER TABLE budgets ADD COLUMN shape ${TEXT}`,
   // The counter that a raise is for; null for all of them.
-  `ALTER TABLE budget_raises ADD COLUMN scope TEXT`,
+  `ALTER TABLE budget_raises ADD COLUMN scope ${TEXT}`,
 ];
 
 /**
@@ -208,9 +196,9 @@ export const subjects: readonly string[] = [
  * another run has made, the session of the run above all. `spend_shapes.has_tree`: the shape looks at the tree.
  */
 export const trees: readonly string[] = [
-  `ALTER TABLE calls ADD COLUMN root_session_id TEXT`,
+  `ALTER TABLE calls ADD COLUMN root_session_id ${TEXT}`,
   `CREATE INDEX calls_by_root_session ON calls (root_session_id) WHERE root_session_id IS NOT NULL`,
-  `ALTER TABLE spend_shapes ADD COLUMN has_tree INTEGER NOT NULL DEFAULT 0`,
+  `ALTER TABLE spend_shapes ADD COLUMN has_tree ${INTEGER} NOT NULL DEFAULT 0`,
 ];
 
 /**
@@ -223,21 +211,21 @@ export const calendars: readonly string[] = [
   // until: the last start that is known. is_counted: 1 for the days of a time zone, by which spend_counters has counters whose kind
   // is the calendar. is_filled: 0 within the unit that adds it.
   `CREATE TABLE calendars (
-  calendar TEXT PRIMARY KEY NOT NULL,
-  is_counted INTEGER NOT NULL,
-  until INTEGER NOT NULL,
-  is_filled INTEGER NOT NULL DEFAULT 0
-) WITHOUT ROWID`,
+  calendar ${TEXT} PRIMARY KEY NOT NULL,
+  is_counted ${INTEGER} NOT NULL,
+  until ${INTEGER} NOT NULL,
+  is_filled ${INTEGER} NOT NULL DEFAULT 0
+)${WITHOUT_ROWID}`,
   `CREATE TABLE window_starts (
-  calendar TEXT NOT NULL,
-  start INTEGER NOT NULL,
+  calendar ${TEXT} NOT NULL,
+  start ${INTEGER} NOT NULL,
   PRIMARY KEY (calendar, start)
-) WITHOUT ROWID`,
+)${WITHOUT_ROWID}`,
   // Null for the windows of UTC, whose weeks begin on Monday and whose months on their first day.
-  `ALTER TABLE budgets ADD COLUMN calendar TEXT`,
-  `ALTER TABLE alert_rules ADD COLUMN calendar TEXT`,
+  `ALTER TABLE budgets ADD COLUMN calendar ${TEXT}`,
+  `ALTER TABLE alert_rules ADD COLUMN calendar ${TEXT}`,
   // That of the rule or the budget when it fired.
-  `ALTER TABLE alerts ADD COLUMN calendar TEXT`,
+  `ALTER TABLE alerts ADD COLUMN calendar ${TEXT}`,
 ];
 
 /** Tickets, by which budgets whose action is ask ask a person for more. */
@@ -245,38 +233,38 @@ export const tickets: readonly string[] = [
   // scope: the counter. state: waiting, approved, denied or expired; one that waits has expired from expires_at on. asked: what
   // the call lacks; cost: what it may cost. agent_id to tags: of the call that asked first. decided_by: the name of the key then.
   `CREATE TABLE budget_tickets (
-  ticket_id TEXT PRIMARY KEY NOT NULL,
-  budget_id TEXT NOT NULL,
-  scope TEXT NOT NULL,
-  state TEXT NOT NULL,
-  asked_nano_usd INTEGER NOT NULL,
-  cost_nano_usd INTEGER NOT NULL,
-  agent_id TEXT NOT NULL,
-  session_id TEXT,
-  run_id TEXT,
-  key_id TEXT,
-  provider TEXT,
-  model TEXT,
-  tags TEXT,
-  asked_at INTEGER NOT NULL,
-  expires_at INTEGER NOT NULL,
-  decided_at INTEGER,
-  decided_by TEXT,
-  decided_key_id TEXT,
-  reason TEXT,
-  raise_id TEXT
-) WITHOUT ROWID`,
+  ticket_id ${TEXT} PRIMARY KEY NOT NULL,
+  budget_id ${TEXT} NOT NULL,
+  scope ${TEXT} NOT NULL,
+  state ${TEXT} NOT NULL,
+  asked_nano_usd ${INTEGER} NOT NULL,
+  cost_nano_usd ${INTEGER} NOT NULL,
+  agent_id ${TEXT} NOT NULL,
+  session_id ${TEXT},
+  run_id ${TEXT},
+  key_id ${TEXT},
+  provider ${TEXT},
+  model ${TEXT},
+  tags ${TEXT},
+  asked_at ${INTEGER} NOT NULL,
+  expires_at ${INTEGER} NOT NULL,
+  decided_at ${INTEGER},
+  decided_by ${TEXT},
+  decided_key_id ${TEXT},
+  reason ${TEXT},
+  raise_id ${TEXT}
+)${WITHOUT_ROWID}`,
   // However many calls and instances ask, a counter has one ticket at a time.
   "CREATE UNIQUE INDEX budget_tickets_waiting ON budget_tickets (budget_id, scope) WHERE state = 'waiting'",
   "CREATE INDEX budget_tickets_of ON budget_tickets (budget_id, scope, asked_at)",
   "CREATE INDEX budget_tickets_latest ON budget_tickets (asked_at, ticket_id)",
   // Whose calls have waited for a ticket: '' without a key or a run. None of these keys may approve it.
   `CREATE TABLE ticket_askers (
-  ticket_id TEXT NOT NULL,
-  key_id TEXT NOT NULL,
-  run_id TEXT NOT NULL,
+  ticket_id ${TEXT} NOT NULL,
+  key_id ${TEXT} NOT NULL,
+  run_id ${TEXT} NOT NULL,
   PRIMARY KEY (ticket_id, key_id, run_id)
-) WITHOUT ROWID`,
+)${WITHOUT_ROWID}`,
   "CREATE INDEX ticket_askers_of_run ON ticket_askers (run_id) WHERE run_id <> ''",
 ];
 
@@ -287,35 +275,47 @@ export const tickets: readonly string[] = [
 export const ruleSubjects: readonly string[] = [
   // The part of a call that a rule has a counter for each value of, and the shape of these counters; null for one counter. A rule
   // with a shape is never armed: its counters have their own state.
-  `ALTER TABLE alert_rules ADD COLUMN each TEXT`,
-  `ALTER TABLE alert_rules ADD COLUMN shape TEXT`,
+  `ALTER TABLE alert_rules ADD COLUMN each ${TEXT}`,
+  `ALTER TABLE alert_rules ADD COLUMN shape ${TEXT}`,
   `CREATE INDEX alert_rules_each ON alert_rules (shape, threshold_type, threshold_nano_usd) WHERE enabled = 1 AND shape IS NOT NULL`,
   `CREATE INDEX alert_rules_named ON alert_rules (scope, threshold_type) WHERE enabled = 1 AND shape IS NULL`,
   // The counters for which a rule with a shape has fired, each with its cooldown; is_over: as that of a rule.
   `CREATE TABLE alert_rule_counters (
-  rule_id TEXT NOT NULL,
-  scope TEXT NOT NULL,
-  cooldown_from INTEGER NOT NULL,
-  is_over INTEGER NOT NULL,
+  rule_id ${TEXT} NOT NULL,
+  scope ${TEXT} NOT NULL,
+  cooldown_from ${INTEGER} NOT NULL,
+  is_over ${INTEGER} NOT NULL,
   PRIMARY KEY (rule_id, scope)
-) WITHOUT ROWID`,
+)${WITHOUT_ROWID}`,
   `CREATE INDEX alert_rule_counters_over ON alert_rule_counters (scope) WHERE is_over = 1`,
   // The scope that an alert measured, of a rule of such subjects.
-  `ALTER TABLE alerts ADD COLUMN scope TEXT`,
+  `ALTER TABLE alerts ADD COLUMN scope ${TEXT}`,
+];
+
+/** The states of alerts: firing, then acknowledged by a person, then resolved. */
+export const alertStates: readonly string[] = [
+  // acknowledged_by: the name of the key, or user@host of a command. resolved_at: once instances have told the channels.
+  `ALTER TABLE alerts ADD COLUMN acknowledged_at ${INTEGER}`,
+  `ALTER TABLE alerts ADD COLUMN acknowledged_by ${TEXT}`,
+  `ALTER TABLE alerts ADD COLUMN note ${TEXT}`,
+  `ALTER TABLE alerts ADD COLUMN resolved_at ${INTEGER}`,
+  `CREATE INDEX alerts_open ON alerts (position) WHERE resolved_at IS NULL AND is_test = 0`,
+  // What a delivery tells of: null for that an alert fires, else "acknowledged" or "resolved".
+  `ALTER TABLE deliveries ADD COLUMN event ${TEXT}`,
 ];
 
 /** The prices that people set, which all instances use. */
 export const priceRows: readonly string[] = [
   // rates: JSON of the fields of a price row of the config but for the other columns. name is made of these columns.
   `CREATE TABLE price_rows (
-  price_id TEXT PRIMARY KEY NOT NULL,
-  name TEXT NOT NULL,
-  provider TEXT NOT NULL,
-  model TEXT NOT NULL,
-  service_tier TEXT,
-  from_day TEXT,
-  rates TEXT NOT NULL,
-  created_at INTEGER NOT NULL,
-  updated_at INTEGER NOT NULL
+  price_id ${TEXT} PRIMARY KEY NOT NULL,
+  name ${TEXT} NOT NULL,
+  provider ${TEXT} NOT NULL,
+  model ${TEXT} NOT NULL,
+  service_tier ${TEXT},
+  from_day ${TEXT},
+  rates ${TEXT} NOT NULL,
+  created_at ${INTEGER} NOT NULL,
+  updated_at ${INTEGER} NOT NULL
 )`,
 ];

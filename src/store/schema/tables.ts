@@ -6,6 +6,7 @@ import type { OtherModel } from "../../contract/usage.ts";
 import type { RepricingFilter } from "../../contract/repricings.ts";
 import type {
   AgentStatus,
+  AlertEvent,
   ASK_THRESHOLD,
   AuditAction,
   AuditActor,
@@ -80,7 +81,7 @@ export const priceRows = sqliteTable("price_rows", {
   model: text("model").notNull(),
   serviceTier: text("service_tier"),
   fromDay: text("from_day"),
-  rates: text("rates", { mode: "json" }).$type<Record<string, number>>().notNull(),
+  rates: text("rates", { mode: "json" }).$type<Record<string, number | string>>().notNull(),
   createdAt: int("created_at").notNull(),
   updatedAt: int("updated_at").notNull(),
 });
@@ -397,6 +398,10 @@ export const alerts = sqliteTable("alerts", {
   keyId: text("key_id"),
   calendar: text("calendar"),
   scope: text("scope"),
+  acknowledgedAt: int("acknowledged_at"),
+  acknowledgedBy: text("acknowledged_by"),
+  note: text("note"),
+  resolvedAt: int("resolved_at"),
 });
 
 export const anomalies = sqliteTable("anomalies", {
@@ -428,6 +433,7 @@ export const deliveries = sqliteTable("deliveries", {
   createdAt: int("created_at").notNull(),
   settledAt: int("settled_at"),
   lostClaims: int("lost_claims").notNull(),
+  event: text("event").$type<AlertEvent>(),
 });
 
 /** The audit log; see the migration. */

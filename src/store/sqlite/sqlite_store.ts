@@ -162,8 +162,8 @@ export class SqliteStore implements Store {
     return this.#queue.pushInSet(writer, item);
   }
 
-  get waitingWrites(): number {
-    return this.#queue.waiting;
+  get writes(): WriteQueue {
+    return this.#queue;
   }
 
   async freeBytes(): Promise<number | undefined> {

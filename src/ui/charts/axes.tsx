@@ -34,10 +34,11 @@ export function BaseLine({ area, scale }: { area: Area; scale: Scale }) {
 }
 
 /** The lines and labels of both axes. */
-export function Axes({ area, scale, points, format }: {
+export function Axes({ area, scale, points, format, zone }: {
   area: Area;
   scale: Scale;
   points: readonly Point[];
+  zone: string | undefined;
   format(value: number): string;
 }) {
   const labels = fittingLabels(points.length, area.width, 64);
@@ -59,9 +60,7 @@ export function Axes({ area, scale, points, format }: {
           </g>
         );
       })}
-      {points[0]?.at !== undefined && (
-        <text x={area.left - 8} y={area.top + area.height + 18} text-anchor="end">UTC</text>
-      )}
+      {zone === "UTC" && <text x={area.left - 8} y={area.top + area.height + 18} text-anchor="end">UTC</text>}
       {points.map(({ label, short }, index) =>
         labels.has(index) && (
           <text

@@ -6,7 +6,7 @@ import { classOf } from "./series.ts";
 
 /** Bars over points in time, stacked where there are several series. */
 export function BarChart(props: ChartProps) {
-  const { points, series, format } = props;
+  const { points, series, format, zone } = props;
   const largest = Math.max(
     0,
     ...points.map(({ values }) => series.reduce((sum, { key }) => sum + (values.get(key) ?? 0), 0)),
@@ -23,7 +23,7 @@ export function BarChart(props: ChartProps) {
         const bar = Math.max(1, Math.min(40, step * 0.72));
         return (
           <>
-            <Axes area={area} scale={scale} points={points} format={format} />
+            <Axes area={area} scale={scale} points={points} format={format} zone={zone} />
             {active !== undefined && (
               <rect
                 class="active-band"
@@ -45,8 +45,8 @@ export function BarChart(props: ChartProps) {
                     return (
                       <rect
                         key={one.key}
-                        class={classOf(one, order)}
-                        fill={fillOf(patterns, one, order)}
+                        class={classOf(order)}
+                        fill={fillOf(patterns, order)}
                         x={area.left + index * step + (step - bar) / 2}
                         y={top}
                         width={bar}

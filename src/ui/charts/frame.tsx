@@ -16,8 +16,10 @@ export interface ChartProps {
   series: readonly Series[];
   /** Formats a value, for the axis, the readout and the table. */
   format(value: number): string;
-  /** The heading of the first column: "Day (UTC)". */
+  /** The heading of the first column, such as "Day", beside the zone. */
   pointTitle: string;
+  /** The time zone of the points, where they are times. */
+  zone?: string;
   height?: number;
 }
 
@@ -36,7 +38,7 @@ export interface Drawing {
  * link above the picture; for screen readers, in the table.
  */
 export function ChartFrame(
-  { title, finding, points, series, format, pointTitle, height = 200, margin, mark, draw }:
+  { title, finding, points, series, format, pointTitle, zone, height = 200, margin, mark, draw }:
     & ChartProps
     & {
       /** The space at the left of the first point. */
@@ -70,7 +72,7 @@ export function ChartFrame(
   return (
     <figure class="chart" aria-label={title}>
       <figcaption class="finding">{escapeText(finding)}</figcaption>
-      <Legend series={series} shown={shown} format={format} mark={mark} patterns={patterns} />
+      <Legend series={series} shown={shown} format={format} mark={mark} patterns={patterns} zone={zone} />
       <div
         ref={box}
         class={`chart-box height-${height <= 120 ? "low" : "full"}`}
@@ -104,19 +106,26 @@ export function ChartFrame(
           </svg>
         )}
       </div>
-      <DataTable title={title} points={points} series={series} format={format} pointTitle={pointTitle} />
+      <DataTable
+        title={title}
+        points={points}
+        series={series}
+        format={format}
+        pointTitle={pointTitle}
+        zone={zone}
+      />
     </figure>
   );
 }
 
-function Legend({ series, shown, format, mark, patterns }: {
+function Legend({ series, shown, format, mark, patterns, zone }: {
+  zone: string | undefined;
   series: readonly Series[];
   shown: Point | undefined;
   mark: "bar" | "line";
   patterns: string;
   format(value: number): string;
 }) {
-  const total = shown?.total;
   return (
     <div class="legend">
       <ul>
@@ -124,10 +133,10 @@ function Legend({ series, shown, format, mark, patterns }: {
           const value = shown?.values.get(one.key);
           return (
             <li key={one.key}>
-              <svg class={`key ${classOf(one, index)}`} width="18" height="12" aria-hidden="true">
+              <svg class={`key ${classOf(index)}`} width="18" height="12" aria-hidden="true">
                 {mark === "line"
                   ? <path class="line" d="M0 6h18" />
-                  : <rect fill={fillOf(patterns, one, index)} width="18" height="12" rx="2" />}
+                  : <rect fill={fillOf(patterns, index)} width="18" height="12" rx="2" />}
               </svg>
               <span class="legend-name">{escapeText(one.label)}</span>
               <span class="legend-value">{shown ? (value == null ? "–" : format(value)) : one.note}</span>
@@ -139,8 +148,7 @@ function Legend({ series, shown, format, mark, patterns }: {
         {shown && (
           <>
             {escapeText(shown.label)}
-            {shown.at !== undefined && localBriefly(shown.at)}
-            {total != null && <strong>{format(total)}</strong>}
+            {shown.at !== undefined && localBriefly(shown.at, zone)}
           </>
         )}
       </output>
@@ -148,9 +156,10 @@ function Legend({ series, shown, format, mark, patterns }: {
   );
 }
 
-function DataTable({ title, points, series, format, pointTitle }: Omit<ChartProps, "finding" | "height">) {
+function DataTable(
+  { title, points, series, format, pointTitle, zone }: Omit<ChartProps, "finding" | "height">,
+) {
   const [isOpen, setOpen] = useState(false);
-  const hasTotal = series.length > 1 && points.some(({ total }) => total !== undefined);
   return (
     <details class="chart-data" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>Data as a table</summary>
@@ -159,15 +168,14 @@ function DataTable({ title, points, series, format, pointTitle }: Omit<ChartProp
           <table>
             <thead>
               <tr>
-                <th scope="col">{pointTitle}</th>
+                <th scope="col">{zone ? `${pointTitle} (${zone})` : pointTitle}</th>
                 {series.map(({ key, label }) => (
                   <th key={key} scope="col" class="number">{escapeText(label)}</th>
                 ))}
-                {hasTotal && <th scope="col" class="number">Total</th>}
               </tr>
             </thead>
             <tbody>
-              {points.map(({ label, values, total, href }) => (
+              {points.map(({ label, values, href }) => (
                 <tr key={label}>
                   <th scope="row">
                     <Link href={href}>{escapeText(label)}</Link>
@@ -176,7 +184,6 @@ function DataTable({ title, points, series, format, pointTitle }: Omit<ChartProp
                     const value = values.get(key);
                     return <td key={key} class="number">{value == null ? "–" : format(value)}</td>;
                   })}
-                  {hasTotal && <td class="number">{total == null ? "–" : format(total)}</td>}
                 </tr>
               ))}
             </tbody>

@@ -5,7 +5,7 @@ import { classOf } from "./series.ts";
 
 /** Lines over points in time; each has a pattern of dashes besides its colour. A point without a value is a gap. */
 export function LineChart(props: ChartProps) {
-  const { points, series, format } = props;
+  const { points, series, format, zone } = props;
   const scale = scaleTo(
     Math.max(0, ...points.flatMap(({ values }) => series.map(({ key }) => values.get(key) ?? 0))),
   );
@@ -20,7 +20,7 @@ export function LineChart(props: ChartProps) {
         const xOf = (index: number) => area.left + (index + 0.5) * step;
         return (
           <>
-            <Axes area={area} scale={scale} points={points} format={format} />
+            <Axes area={area} scale={scale} points={points} format={format} zone={zone} />
             {active !== undefined && (
               <line
                 class="cursor"
@@ -42,7 +42,7 @@ export function LineChart(props: ChartProps) {
               }).join("");
               const value = active === undefined ? undefined : points[active]?.values.get(one.key);
               return (
-                <g key={one.key} class={classOf(one, order)}>
+                <g key={one.key} class={classOf(order)}>
                   <path class="line" d={path} />
                   {value != null && (
                     <circle class="dot" cx={xOf(active!)} cy={yOf(value, scale, area)} r="4" />

@@ -1,3 +1,4 @@
+import { localTime } from "../../contract/calendars/zones.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kernel/clock.ts";
 
 const UNITS: readonly (readonly [number, string])[] = [[DAY_MS, "d"], [HOUR_MS, "h"], [MINUTE_MS, "min"], [
@@ -50,10 +51,10 @@ export function local(at: number): string {
   return new Date(at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" });
 }
 
-/** Formats a time in the zone of the reader, to follow one of UTC: ` · Nov 23, 5:40 PM GMT+1`; '' where that is UTC. */
-export function localBriefly(at: number): string {
+/** Formats a time in the zone of the reader, to follow one of another zone: ` · Nov 23, 5:40 PM GMT+1`; '' where they have the same. */
+export function localBriefly(at: number, zone = "UTC"): string {
   const date = new Date(at);
-  if (date.getTimezoneOffset() === 0) return "";
+  if (at - localTime(zone, at) === date.getTimezoneOffset() * MINUTE_MS) return "";
   const time = date.toLocaleString(undefined, {
     month: "short",
     day: "numeric",

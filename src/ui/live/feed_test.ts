@@ -16,6 +16,7 @@ const anomaly = (anomaly_id: string, detected_at: string) =>
 const refusal = (event_id: number) => ({ event_id }) as LiveState["refusals"][number];
 
 const STATE: LiveState = {
+  time_zone: "UTC",
   at: "2026-11-23T21:30:00.000Z",
   day: "2026-11-23",
   minutes_from: "2026-11-23T20:31:00.000Z",

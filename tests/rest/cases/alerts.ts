@@ -237,6 +237,9 @@ export const alertCases: RestCase[] = [
       assert.equal(new Set(received.map(({ headers }) => new Headers(headers).get("webhook-id"))).size, 2);
       const [after, ...more] = await alertsOf(api, rule_id, ["ops", "log"]);
       assert.deepEqual([after!.deliveries.length, more], [deliveries.length + results.length, []]);
+      const acknowledged = await api.expect(200, "POST", `/alerts/history/${alert_id}/ack`, { note: "mine" });
+      assert.deepEqual([acknowledged.state, acknowledged.note], ["acknowledged", "mine"]);
+      await api.refused(409, "conflict", "POST", `/alerts/history/${alert_id}/ack`, {});
       await api.expect(204, "DELETE", `${RULES}/${rule_id}`);
       await api.refused(404, "not_found", "POST", "/alerts/history/alert_nope/resend");
     },

@@ -38,11 +38,11 @@ export const channelCases: RestCase[] = [
         "private webhook",
         "filed webhook",
         "mail smtp",
-        "phone ntfy",
+        "phone pushover",
       ]);
       assert.equal((await channelOf(api, "ops")).status, "ok");
       const text = JSON.stringify(channels);
-      for (const secret of [HOOK_SECRET, "/hook", "the-topic-of-ntfy"]) assert.ok(!text.includes(secret));
+      for (const secret of [HOOK_SECRET, "/hook", "the-user-of-pushover"]) assert.ok(!text.includes(secret));
     },
   },
   {
@@ -89,6 +89,17 @@ export const channelCases: RestCase[] = [
     },
   },
   {
+    name: "a digest is read, and sent through a channel",
+    async run(api) {
+      const { title, period } = await api.expect(200, "GET", "/digest?period=weekly");
+      assert.deepEqual([period, /^Spending from /.test(title)], ["weekly", true]);
+      await api.expect(200, "POST", "/channels/ops/digest");
+      assert.match(api.hooks.received.at(-1)!.body, /^\{"type":"spending.digest"/);
+      await api.refused(400, "invalid", "GET", "/digest?period=hourly");
+      await api.refused(404, "not_found", "POST", "/channels/nope/digest");
+    },
+  },
+  {
     name: "a mail channel reports that it can't send",
     without: "mail",
     run: (api) => cannotSend(api, "mail", /Cannot send mail at the edge/),
@@ -98,7 +109,7 @@ export const channelCases: RestCase[] = [
     needs: "plugins",
     async run(api) {
       await api.expect(200, "POST", "/channels/phone/test");
-      assert.match(api.hooks.received.at(-1)!.body, /the-topic-of-ntfy/);
+      assert.match(api.hooks.received.at(-1)!.body, /the-user-of-pushover/);
     },
   },
   {

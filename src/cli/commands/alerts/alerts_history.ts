@@ -48,6 +48,7 @@ async function listAlerts(ctx: CommandContext): Promise<void> {
           formatTime(alert.triggered_at).slice(0, isNarrow ? "2026-11-21 09:30".length : undefined),
       },
       { title: "SEVERITY", cell: (alert) => alert.severity, paint: paintSeverity, drop: 2 },
+      { title: "STATE", cell: ({ state, test }) => test ? "-" : state, drop: 4 },
       // In front, so that cutting a long name keeps it.
       { title: "RULE", cell: nameSource, cutTo: 12 },
       {
@@ -55,7 +56,7 @@ async function listAlerts(ctx: CommandContext): Promise<void> {
         cell: (alert) => formatMeasured(alert.test ? { ...alert, value_usd: null, value_pct: null } : alert),
         drop: 0,
       },
-      { title: "SOURCE", cell: sourceOf, cutTo: 8, drop: 1 },
+      { title: "SOURCE", cell: sourceOf, cutTo: 8, drop: 0.5 },
       { title: "ALERT", cell: (alert) => alert.alert_id, drop: 3 },
       {
         title: "CHANNELS",
@@ -90,7 +91,9 @@ function sourceOf(alert: Alert): string {
     : threshold_type === "per_session_usd"
     ? session_id
     : null;
-  const parts = [agent_id, scope, key === undefined ? null : `key ${key}`];
+  // Calls that name no agent have the name of their key.
+  const isNamedByKey = agent_id !== null && (key === agent_id || key?.startsWith(`${agent_id} (`));
+  const parts = [isNamedByKey ? null : agent_id, scope, key === undefined ? null : `key ${key}`];
   return parts.filter((part) => part !== null).join(" ") || "-";
 }
 
@@ -168,6 +171,28 @@ export function failureWarnings(
     `Channel ${channel} failed to deliver ${countOf(count, "alert")}${reason === null ? "" : `: ${reason}`}`
   );
 }
+
+/** `purser alerts ack ALERT_ID` */
+export const alertsAck: Command = {
+  name: "alerts ack",
+  args: [arg("ALERT_ID", { live: "alert" })],
+  summary: "Acknowledge an alert: it isn't repeated",
+  detail:
+    "Its rule doesn't fire again for the same run, session, day or month, or for the hour until its spending has " +
+    "fallen below the threshold. Channels with send_resolved are told.",
+  options: { note: option("TEXT", "For those that read it later") },
+  examples: [['purser alerts ack alert_42 --note "a planned run"', ""]],
+  needsDatabase: true,
+  async run(ctx) {
+    const note = ctx.options.text("note");
+    const { api } = await ctx.connect();
+    const answer = await api.alerts.history[":alert_id"].ack.$post({
+      param: { alert_id: idInPath(readId(ctx)) },
+      json: note === undefined ? {} : { note },
+    });
+    await printAnswer(ctx, answer, ({ alert_id }) => `Acknowledged alert ${alert_id}`);
+  },
+};
 
 /** `purser alerts resend ALERT_ID` */
 export const alertsResend: Command = {

@@ -1,3 +1,4 @@
+import { describeFields } from "../../../contract/definitions/describe_fields.ts";
 import type { AuditEntry } from "../../../contract/service.ts";
 import { PAGE_SIZES } from "../../../contract/limits.ts";
 import { AUDIT_KINDS } from "../../../contract/values.ts";
@@ -13,7 +14,7 @@ const DEFAULT_LIMIT = 20;
 /** Runs `purser audit`. */
 export async function listAudit(ctx: CommandContext): Promise<void> {
   const { options, clock } = ctx;
-  const when = (name: string) => options.read(name, (text) => parseSince(text, clock.now()));
+  const when = (name: string) => options.read(name, (text) => parseSince(text, clock.now(), ctx.config));
   const limit = options.wholeNumber("limit", { min: 1, max: PAGE_SIZES.audit.max }) ?? DEFAULT_LIMIT;
   const query = {
     kind: options.oneOf("kind", AUDIT_KINDS),
@@ -41,7 +42,7 @@ export async function listAudit(ctx: CommandContext): Promise<void> {
         paint: (_, style) => style.bold,
         cutTo: 8,
       },
-      { title: "CHANGE", cell: describeChange, cutTo: 20, drop: 1 },
+      { title: "CHANGE", cell: describeChange, cutTo: 20, drop: 0 },
       { title: "ID", cell: ({ subject_id }) => subject_id, cutTo: 8, drop: 3 },
     ], ctx.layout);
   });
@@ -58,12 +59,5 @@ function nameAuthor({ actor, actor_name, key_id, label }: AuditEntry): string {
 }
 
 /** Renders what has changed: `limit_usd 50 → 80`; of what is new or removed nothing, since all of it is. */
-export function describeChange(
-  { action, before, after }: Pick<AuditEntry, "before" | "after"> & { action: string },
-): string {
-  if (action === "created" || action === "removed") return "";
-  return Object.keys({ ...before, ...after }).map((name) => {
-    const [old, present] = [before, after].map((fields) => JSON.stringify(fields?.[name] ?? null));
-    return before === null ? `${name} ${present}` : `${name} ${old} → ${present}`;
-  }).join(", ");
-}
+const describeChange = ({ action, before, after }: AuditEntry) =>
+  action === "created" || action === "removed" ? "" : describeFields({ before, after }).join(", ");

@@ -91,16 +91,22 @@ function renderBudgets(budgets: readonly Budget[], layout: Layout): string {
     cutTo: MIN_COUNTED_WIDTH,
     drop: 2,
   };
+  const left: Column<Budget> = {
+    title: "LEFT",
+    cell: ({ left_usd }) => formatAmount(left_usd),
+    align: "right",
+    drop: 2,
+  };
   const state: Column<Budget> = { title: "STATE", cell: formatState, paint: paintState, drop: 1 };
   return renderWithIds(budgets, {
     id: ({ budget_id }) => budget_id,
     name: { title: "NAME", cell: ({ name }) => name, paint: (_, style) => style.bold, cutTo: MIN_NAME_WIDTH },
-    needed: [...rest, ...budgets.every(({ enabled }) => enabled) ? [] : [state]],
+    needed: [...rest, left, state],
     columns: () => [
       ...rest,
       ...budgets.every((budget) => !budget.counter) ? [] : [counter],
       { title: "RESERVED", cell: ({ reserved_usd }) => formatAmount(reserved_usd), align: "right", drop: 3 },
-      { title: "LEFT", cell: ({ left_usd }) => formatAmount(left_usd), align: "right", drop: 2 },
+      left,
       { title: "MODE", cell: ({ mode }) => mode, drop: 4 },
       state,
       resetsColumn(budgets, 5),

@@ -45,7 +45,7 @@ export const budgetsRefusals: Command = {
 
 async function listRefusals(ctx: CommandContext): Promise<void> {
   const { options, clock } = ctx;
-  const when = (name: string) => options.read(name, (text) => parseSince(text, clock.now()));
+  const when = (name: string) => options.read(name, (text) => parseSince(text, clock.now(), ctx.config));
   const limit = options.wholeNumber("limit", { min: 1, max: PAGE_SIZES.refusals.max }) ?? DEFAULT_LIMIT;
   const query = {
     budget_id: options.read("budget", checkName),
@@ -72,18 +72,22 @@ async function listRefusals(ctx: CommandContext): Promise<void> {
       { title: "REASON", cell: reasonOf },
       { title: "SPENT", cell: spentOf, drop: 1 },
       { title: "AGENT", cell: ({ agent_id }) => agent_id, cutTo: 6, drop: 3 },
-      { title: "KEY", cell: (refusal) => nameIn(refusal, "key") ?? "-", cutTo: 6, drop: 4 },
+      ...refusals.every((refusal) => nameIn(refusal, "key") === undefined)
+        ? []
+        : [{ title: "KEY", cell: nameKey, cutTo: 6, drop: 0 }],
       {
         title: "MODEL",
         cell: ({ provider, model }) => model === null ? "-" : `${provider}:${model}`,
         cutTo: 10,
-        drop: 2,
+        drop: 4,
       },
       { title: "SESSION", cell: ({ session_id }) => session_id ?? "-", cutTo: 8, drop: 5 },
     ], ctx.layout);
   });
   if (!ctx.isJson && hasMore(answer)) ctx.say("There are more refused calls; --limit shows up to 1000");
 }
+
+const nameKey = (refusal: BudgetRefusal) => nameIn(refusal, "key") ?? "-";
 
 /** Names the budgets that refused a call: `Day`, `Day and 1 more`, or `cost_budget_usd` for that of an agent. */
 function nameBudgets({ refused_by }: BudgetRefusal): string {

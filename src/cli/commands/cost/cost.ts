@@ -1,6 +1,6 @@
 import { PAGE_SIZES } from "../../../contract/limits.ts";
 import { COST_SORTS, GROUPINGS, SPLITS } from "../../../contract/values.ts";
-import { dateIn } from "../../../contract/calendars/zones.ts";
+import { type Calendar, dateIn } from "../../../contract/calendars/zones.ts";
 import { startOf } from "../../../contract/windows.ts";
 import { DAY_MS, toIso } from "../../../kernel/clock.ts";
 import { type Command, type CommandContext, flag, option } from "../../command.ts";
@@ -25,7 +25,7 @@ import { escapeText } from "../../terminal/escape_text.ts";
 import { checkScope } from "../../parse/check_scope.ts";
 import { FILTER_OPTIONS, type Filters, readFilters } from "../../parse/dimension_options.ts";
 import { NAMED_TAGS, readGroup, readTags } from "../../parse/parse_tags.ts";
-import { calendarOf, queryOfCalendar, ZONE_OPTIONS } from "../../parse/calendar_options.ts";
+import { monthOf, queryOfCalendar, readReportCalendar, ZONE_OPTIONS } from "../../parse/calendar_options.ts";
 import { parseSince } from "../../parse/parse_time.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
 import { UsageError } from "../../parse/usage_error.ts";
@@ -108,7 +108,8 @@ async function showCosts(ctx: CommandContext): Promise<void> {
   const sort = options.oneOf("sort", COST_SORTS);
   const limit = options.wholeNumber("limit", { min: 1, max: PAGE_SIZES.costs.max });
   checkTogether(ctx);
-  const span = readSpan(ctx, groupBy);
+  const calendar = await readReportCalendar(ctx);
+  const span = readSpan(ctx, groupBy, calendar);
   const { to } = span;
   const tag = Object.entries(readTags(options) ?? {}).map(([key, value]) => `${key}:${value}`);
   const scope = {
@@ -120,11 +121,10 @@ async function showCosts(ctx: CommandContext): Promise<void> {
     const query = { ...scope, model: otherModel, from: span.from, to, limit: String(limit ?? 100) };
     return await printWhatIf(ctx, query, groupBy ?? "model");
   }
-  const query = { ...scope, from: span.from, to, ...readComparison(ctx, span.from, to) };
+  const query = { ...scope, from: span.from, to, ...readComparison(ctx, span.from, to, calendar) };
   const tables = await import("./cost_tables.ts");
-  if (options.has("forecast")) return await tables.printForecast(ctx, scope);
-  if (options.has("total")) return await tables.printTotal(ctx, query);
-  const calendar = calendarOf(ctx);
+  if (options.has("forecast")) return await tables.printForecast(ctx, { ...scope, ...monthOf(calendar) });
+  if (options.has("total")) return await tables.printTotal(ctx, query, calendar.timeZone);
   const rows = {
     ...query,
     ...queryOfCalendar(calendar),
@@ -134,7 +134,9 @@ async function showCosts(ctx: CommandContext): Promise<void> {
   };
   if (options.has("csv")) return await tables.printCsv(ctx, rows, limit);
   const isOverview = [groupBy, splitBy, sort, to, query.compare_from].every((part) => part === undefined);
-  if (isOverview && !isJson) return await printOverview(ctx, scope, span, limit ?? OVERVIEW_ROWS);
+  if (isOverview && !isJson) {
+    return await printOverview(ctx, scope, { span, calendar, limit: limit ?? OVERVIEW_ROWS });
+  }
   await tables.printTable(ctx, rows, {
     spanName: span.name,
     timeZone: calendar.timeZone,
@@ -167,6 +169,7 @@ function readComparison(
   ctx: CommandContext,
   from: string | undefined,
   to: string | undefined,
+  calendar: Calendar,
 ): { compare_from?: string; compare_to?: string } {
   const { options } = ctx;
   const now = ctx.clock.now();
@@ -175,7 +178,7 @@ function readComparison(
     const lengthMs = (to === undefined ? now : Date.parse(to)) - Date.parse(from);
     const start = text === PREVIOUS
       ? Date.parse(from) - lengthMs
-      : Date.parse(parseSince(text, now, calendarOf(ctx)) ?? "");
+      : Date.parse(parseSince(text, now, calendar) ?? "");
     if (Number.isNaN(start)) throw new Error("write the start of the other span, or previous");
     return { compare_from: toIso(Math.max(0, start)), compare_to: toIso(Math.max(0, start + lengthMs)) };
   });
@@ -189,10 +192,9 @@ interface Span {
   name: string;
 }
 
-function readSpan(ctx: CommandContext, groupBy: string | undefined): Span {
+function readSpan(ctx: CommandContext, groupBy: string | undefined, calendar: Calendar): Span {
   const { options } = ctx;
   const now = ctx.clock.now();
-  const calendar = calendarOf(ctx);
   const minuteOf = (time: string) => formatMinute(time, calendar.timeZone);
   const to = options.read("until", (text) => parseSince(text, now, calendar));
   const until = to === undefined ? "" : ` until ${minuteOf(to)}`;
@@ -207,9 +209,12 @@ function readSpan(ctx: CommandContext, groupBy: string | undefined): Span {
   return { from: toIso(from), to, name: to === undefined ? name : `${name},${until}` };
 }
 
-async function printOverview(ctx: CommandContext, scope: Scope, span: Span, limit: number): Promise<void> {
+async function printOverview(
+  ctx: CommandContext,
+  scope: Scope,
+  { span, calendar, limit }: { span: Span; calendar: Calendar; limit: number },
+): Promise<void> {
   const { api } = await ctx.connect();
-  const calendar = calendarOf(ctx);
   const now = ctx.clock.now();
   const today = startOf("day", now, 0, calendar);
   const days7 = Array.from({ length: 7 }, (_, index) => startOf("day", now, index - 6, calendar));
@@ -234,7 +239,9 @@ async function printOverview(ctx: CommandContext, scope: Scope, span: Span, limi
         }),
         readAllCosts(api, { ...scope, group_by: "agent", from: span.from }),
         readAllCosts(api, { ...scope, group_by: "model", from: span.from }),
-        api.costs.forecast.$get({ query: scope }).then((answer) => answer.json()),
+        api.costs.forecast.$get({ query: { ...scope, ...monthOf(calendar) } }).then((answer) =>
+          answer.json()
+        ),
         readNewestAnomalies(api, span.from, scope.agent_id),
       ]);
   const everything = toSpend(total);
@@ -255,12 +262,16 @@ async function printOverview(ctx: CommandContext, scope: Scope, span: Span, limi
     nameWidth: Math.min(30, Math.max(14, ...names.map((name) => textWidth(escapeText(name))))),
   };
   const section = (title: string, table: string) => `${ctx.style.bold(title)}\n${table}`;
-  const periods = renderPeriods([
-    { name: "Today", spend: spentToday },
-    { name: "Last 7 days", spend: spentInWeek },
-    { name: "This month", spend: spentInMonth },
-    { name: "All time", spend: everything },
-  ], layout);
+  const periods = renderPeriods(
+    [
+      { name: "Today", spend: spentToday },
+      { name: "Last 7 days", spend: spentInWeek },
+      { name: "This month", spend: spentInMonth },
+      { name: "All time", spend: everything },
+    ],
+    layout,
+    calendar.timeZone,
+  );
   const parts = [[periods, ...renderForecast(forecast, layout).map(ctx.style.dim)].join("\n")];
   const week = fillDays(days, days7.map((start) => dateIn(calendar.timeZone, start)));
   // A chart with one bar would repeat the table above it.

@@ -3,7 +3,7 @@ import { type NanoUsd, parseTotalUsd } from "../../../kernel/money.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
 import { printCsvPages } from "../../render/print_csv.ts";
 import { formatAmounts, formatChange, formatCost, planColumn, planOf } from "../../render/format_cost.ts";
-import { countOf, formatCount, formatTime } from "../../render/format_values.ts";
+import { countOf, formatCount, formatMinute } from "../../render/format_values.ts";
 import {
   type CostGroups,
   type CostLayout,
@@ -147,8 +147,13 @@ const changeOf = ({ cost_usd, previous }: ComparedRow) =>
   cost_usd === null ? "" : formatChange(nanoOf(previous?.cost_usd), nanoOf(cost_usd));
 
 /** `purser cost --total`: the sums of all calls */
-export async function printTotal(ctx: CommandContext, query: TotalQuery): Promise<void> {
+export async function printTotal(
+  ctx: CommandContext,
+  query: TotalQuery,
+  timeZone: string,
+): Promise<void> {
   const { api } = await ctx.connect();
+  const minute = (time: string | null) => time === null ? "-" : formatMinute(time, timeZone);
   let total: CostRow & { lower_bound_calls?: number } | undefined;
   await printAnswer(ctx, await api.costs.total.$get({ query }), async (body) => {
     if (body.model_calls === 0) await checkScope(ctx, query);
@@ -156,8 +161,8 @@ export async function printTotal(ctx: CommandContext, query: TotalQuery): Promis
     const { previous, difference_usd } = body;
     const { style, terminal: { stdout: { columns } } } = ctx;
     return renderFields({
-      "Since": formatTime(body.from),
-      "Until": formatTime(body.to),
+      "Since": minute(body.from),
+      "Until": minute(body.to),
       "Cost": formatCost(body.cost_usd),
       "Plan value": body.plan_usd === undefined ? undefined : formatCost(body.plan_usd),
       "Before": previous && formatCost(previous.cost_usd),
@@ -174,13 +179,16 @@ export async function printTotal(ctx: CommandContext, query: TotalQuery): Promis
 /** `purser cost --forecast`: the estimate for this month */
 export async function printForecast(
   ctx: CommandContext,
-  query: Filters & Pick<CostQuery, "tag">,
+  query: Filters & Pick<CostQuery, "tag" | "time_zone" | "month_start_day">,
 ): Promise<void> {
   const { api } = await ctx.connect();
   await printAnswer(ctx, await api.costs.forecast.$get({ query }), (body) => {
     const lines = renderForecast(body, ctx.layout);
     const none = "No forecast yet: it needs three days of spending with known prices";
-    return [`Spent in ${body.month}: ${formatCost(body.cost_usd)}`, ...lines.length > 0 ? lines : [none]]
+    return [
+      `Spent in ${body.month} (${body.time_zone}): ${formatCost(body.cost_usd)}`,
+      ...lines.length > 0 ? lines : [none],
+    ]
       .join("\n");
   });
 }

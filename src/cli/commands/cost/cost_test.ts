@@ -165,18 +165,21 @@ Deno.test("a forecast of less than a cent is not shown as $0", async () => {
   const { out } = await books.purser("cost --forecast");
   assert.match(
     out,
-    /^Spent in 2026-11: \$0\.0004\nForecast for 2026-11: about \$0\.00\d+(?: to \$0\.00\d+)?, /,
+    /^Spent in 2026-11 \(UTC\): \$0\.0004\nForecast for 2026-11: about \$0\.00\d+(?: to \$0\.00\d+)?, /,
   );
 });
 
 Deno.test("the forecast needs three days, and is a range of two estimates", async () => {
   await using books = await openTestBooks(); // on 2026-11-21 at 09:30
   await book(books, [{ daysAgo: 0, costNanoUsd: USD }]);
-  assert.match((await books.purser("cost --forecast")).out, /^Spent in 2026-11: \$1\nNo forecast yet/);
+  assert.match(
+    (await books.purser("cost --forecast")).out,
+    /^Spent in 2026-11 \(UTC\): \$1\nNo forecast yet/,
+  );
   books.clock.advance(3 * DAY_MS);
   assert.equal(
     (await books.purser("cost --forecast")).out,
-    "Spent in 2026-11: $1\nForecast for 2026-11: about $2.00 to $2.94, by weekday and at the pace of the last 3.4 days\n",
+    "Spent in 2026-11 (UTC): $1\nForecast for 2026-11: about $2.00 to $2.94, by weekday and at the pace of the last 3.4 days\n",
   );
   const narrow = await books.purser("cost", { terminal: memoryTerminal({ columns: 40 }) });
   for (const line of narrow.out.split("\n")) assert.ok(line.length <= 40, line);

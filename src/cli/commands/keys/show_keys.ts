@@ -40,7 +40,7 @@ export async function listKeys(ctx: CommandContext): Promise<void> {
         ? [{ title: "MODELS", cell: (key: ApiKey) => key.models?.join(", ") ?? "all", cutTo: 12, drop: 5 }]
         : [],
       ...keys.some(({ tags }) => Object.keys(tags).length > 0)
-        ? [{ title: "TAGS", cell: (key: ApiKey) => describeTags(key.tags).join(", "), cutTo: 12, drop: 6 }]
+        ? [{ title: "TAGS", cell: (key: ApiKey) => describeTags(key.tags).join(", "), cutTo: 12, drop: 0 }]
         : [],
       { title: "EXPIRES (UTC)", cell: (key) => minute(key.expires_at, "never"), drop: 2 },
       ...keys.some(({ previous_valid_until }) => previous_valid_until != null)

@@ -24,7 +24,7 @@ export async function showOwnView(ctx: CommandContext): Promise<void> {
   await printAnswer(
     ctx,
     await api.me.$get(),
-    ({ key, today, month, budgets, sessions, refusals }: OwnView) => {
+    ({ key, time_zone, today, month, budgets, sessions, refusals }: OwnView) => {
       const spent = ({ cost_usd, model_calls }: OwnView["today"]) =>
         model_calls === 0 ? "nothing" : `${formatCost(cost_usd)} in ${countOf(model_calls, "call")}`;
       const parts = [
@@ -36,8 +36,8 @@ export async function showOwnView(ctx: CommandContext): Promise<void> {
           "Models": key.models?.join(", ") ?? "all",
           "Tags of its calls": describeTags(key.tags).join(", ") || undefined,
           "Expires": key.expires_at === null ? "never" : `${minute(key.expires_at)} UTC`,
-          "Today (UTC)": spent(today),
-          "This month (UTC)": spent(month),
+          [`Today (${time_zone})`]: spent(today),
+          [`This month (${time_zone})`]: spent(month),
           "Budgets": budgets.length === 0 ? "none applies" : undefined,
         }, ctx.layout),
         ...budgets.length === 0 ? [] : [renderTable(budgets, [

@@ -73,6 +73,60 @@ function modelOf({ args: [text], options }: CommandContext): Pick<PriceOverride,
   );
 }
 
+/** `purser prices discount PROVIDER`, or `premium` */
+const contractCommand = (
+  word: "discount" | "premium",
+  sign: 1 | -1,
+  examples: Command["examples"],
+): Command => ({
+  name: `prices ${word}`,
+  args: [arg("PROVIDER")],
+  summary: `Set the ${word} of a contract`,
+  detail:
+    "PROVIDER may have a model or a pattern: anthropic:claude-opus-*. All listed rates of the calls that meet the conditions change by that share; prices that were set stay. Of several contracts the one with the most conditions counts; they don't add up. purser prices " +
+    "list shows its name, by which purser prices unset removes it.",
+  options: {
+    by: option("PERCENT", "Share of each listed rate, such as 12% (required)"),
+    "service-tier": WHICH["service-tier"],
+    region: option("REGION", "Of calls in this region, or in those of a pattern, such as eu-*"),
+    from: WHICH.from,
+    until: option("DATE", "Of calls before this day, UTC (default: without an end)"),
+  },
+  examples,
+  run: (ctx) => setContract(ctx, sign),
+});
+
+async function setContract(ctx: CommandContext, sign: 1 | -1): Promise<void> {
+  const { args: [text], options } = ctx;
+  const [, provider, model] = /^([^:]+)(?::(.+))?$/s.exec(text!) ?? [];
+  const percent = options.read("by", (share) => {
+    const [, number] = /^(\d+(?:\.\d+)?)%$/.exec(share) ?? [];
+    if (number === undefined || Number(number) === 0) throw new Error(`${share} is not a share, such as 12%`);
+    return Number(number);
+  });
+  if (percent === undefined) throw new UsageError("Cannot set it without --by", options.command);
+  const json = {
+    provider: provider ?? text!,
+    model: model ?? "*",
+    change_percent: sign * percent,
+    ...tierAndDay(ctx),
+    ...(options.has("region") && { region: options.text("region")! }),
+    ...(options.has("until") && { until: options.text("until")! }),
+  };
+  await put(ctx, json);
+}
+
+/** Sets a price or a contract, and prints it. */
+async function put(ctx: CommandContext, json: PriceOverride): Promise<void> {
+  const { api } = await ctx.connect();
+  const answer = await api.prices.rows.$put({ json });
+  const subject = json.change_percent === undefined ? "Price of " : "";
+  await printAnswer(ctx, answer, (price) => `${subject}${escapeText(price.name)}: ${describeRates(price)}`);
+  if (!ctx.isJson) {
+    ctx.say("Calls from now on are billed by it; purser reprice shows what booked ones would cost");
+  }
+}
+
 function toNumber(text: string): number {
   if (/^\d+(?:\.\d+)?$/.test(text)) return Number(text);
   throw new Error(`${text} is not a number of USD, such as 0.25`);
@@ -108,13 +162,7 @@ async function setPrice(ctx: CommandContext): Promise<void> {
       throw new UsageError(`Cannot use --rate ${text}: ${(error as Error).message}`, options.command);
     }
   }
-  const json = { ...modelOf(ctx), ...tierAndDay(ctx), ...rates } as PriceOverride;
-  const { api } = await ctx.connect();
-  const answer = await api.prices.rows.$put({ json });
-  await printAnswer(ctx, answer, (price) => `Price of ${escapeText(price.name)}: ${describeRates(price)}`);
-  if (!ctx.isJson) {
-    ctx.say("Calls from now on are billed by it; purser reprice shows what booked ones would cost");
-  }
+  await put(ctx, { ...modelOf(ctx), ...tierAndDay(ctx), ...rates });
 }
 
 const tierAndDay = ({ options }: CommandContext): Pick<PriceOverride, "service_tier" | "from"> => ({
@@ -122,8 +170,13 @@ const tierAndDay = ({ options }: CommandContext): Pick<PriceOverride, "service_t
   ...(options.has("from") && { from: options.text("from")! }),
 });
 
-/** Describes all rates: `input 0.2, output 0.6, web_searches 10`. */
+/** Describes all rates: `input 0.2, output 0.6, web_searches 10`, or what a contract changes: `-12% of listed rates`. */
 function describeRates(price: SetPrice): string {
+  const { change_percent, until } = price;
+  if (change_percent !== undefined) {
+    const sign = change_percent > 0 ? "+" : "";
+    return `${sign}${change_percent}% of listed rates${until === undefined ? "" : ` until ${until}`}`;
+  }
   const rates = Object.entries(price).flatMap(([field, usd]) => {
     const [, part] = /^(.*)_usd_per_(?:million|thousand)$/.exec(field) ?? [];
     return part === undefined ? [] : [`${part} ${usd}`];
@@ -154,7 +207,10 @@ async function listPrices(ctx: CommandContext): Promise<void> {
       prices.length === 0 ? "No prices were set" : renderTable(prices, [
         {
           title: "MODEL",
-          cell: ({ provider, model }) => `${provider}:${model}`,
+          cell: ({ provider, model, region, change_percent }) =>
+            `${change_percent === undefined ? "" : "contract "}${provider}:${model}${
+              region === undefined ? "" : ` in ${region}`
+            }`,
           paint: (_, style) => style.bold,
           cutTo: 16,
         },
@@ -170,17 +226,20 @@ async function listPrices(ctx: CommandContext): Promise<void> {
 const pricesUnset: Command = {
   name: "prices unset",
   args: [MODEL],
-  summary: "Remove a price that was set",
-  detail: "The model has the price of the config, or of the sources, again.",
+  summary: "Remove a price or a contract that was set",
+  detail:
+    "The model has the price of the config, or of the sources, again. A contract is named as purser prices list shows it.",
   options: WHICH,
-  examples: [["purser prices unset openai:gpt-6-luna", ""]],
+  examples: [
+    ["purser prices unset openai:gpt-6-luna", ""],
+    ['purser prices unset "contract anthropic:*"', "The discount of a contract"],
+  ],
   run: unsetPrice,
 };
 
 async function unsetPrice(ctx: CommandContext): Promise<void> {
-  const wanted = { ...modelOf(ctx), ...tierAndDay(ctx) };
   const { priceName } = await import("../../../contract/price_name.ts");
-  const name = priceName(wanted);
+  const name = priceName({ ...modelOf(ctx), ...tierAndDay(ctx) });
   const { api } = await ctx.connect();
   const prices = await (await api.prices.rows.$get({ query: { limit: "1000" } })).json();
   const price = prices.find((price) => price.name === name);
@@ -193,8 +252,17 @@ async function unsetPrice(ctx: CommandContext): Promise<void> {
   }
   await api.prices.rows[":price_id"].$delete({ param: { price_id: price.price_id } });
   if (ctx.isJson) ctx.print(JSON.stringify(price));
-  else ctx.print(`Removed the price of ${escapeText(name)}`);
+  else ctx.print(`Removed ${price.change_percent === undefined ? "the price of " : ""}${escapeText(name)}`);
 }
 
 /** The commands of prices that are set. */
-export const PRICE_COMMANDS: readonly Command[] = [pricesList, pricesSet, pricesUnset];
+export const PRICE_COMMANDS: readonly Command[] = [
+  pricesList,
+  pricesSet,
+  contractCommand("discount", -1, [
+    ["purser prices discount anthropic --by 12% --from 2026-10-01", "Of all calls, from a day on"],
+    ['purser prices discount "vertex:gemini-*" --by 20% --service-tier batch', "Of some of them"],
+  ]),
+  contractCommand("premium", 1, [["purser prices premium bedrock --by 10% --region eu-*", ""]]),
+  pricesUnset,
+];

@@ -121,7 +121,11 @@ async function readFigures(
   }
   const address = parseDatabaseUrl(dbUrl);
   if (address.kind !== "file") return { why: "no figures yet" };
-  const figures = await readSummary(address.path, { ...of, agentId: AGENT }).catch((error: Error) => {
+  const figures = await readSummary(address.path, {
+    ...of,
+    agentId: AGENT,
+    timeZone: settings.timeZone,
+  }).catch((error: Error) => {
     if (error.name === "StoreBusyError") return undefined;
     throw error;
   });

@@ -42,13 +42,14 @@ const MAX_BODY_CHARS = 120;
 
 /**
  * Maps an HTTP response to a result, by the rules of Standard Webhooks: 2xx is success; 408, 425, 429 and 5xx are
- * retried, not before their `Retry-After`; everything else, redirects too, is permanent. `now` in epoch milliseconds.
+ * retried, not before their `Retry-After`, or the seconds that their JSON states as Discord's and Telegram's does;
+ * everything else, redirects too, is permanent. `now` in epoch milliseconds.
  */
 export function httpResult({ status, headers, body }: PostAnswer, now: number): SendResult {
   if (status >= 200 && status < 300) return { ok: true };
   const reason = `HTTP ${status}${explain(status, body)}`;
   if (!RETRYABLE.has(status) && status < 500) return { ok: false, retry: false, reason };
-  const retryAfterMs = readRetryAfter(headers["retry-after"], now);
+  const retryAfterMs = readRetryAfter(headers["retry-after"], now) ?? readStatedDelay(body);
   return { ok: false, retry: true, reason, ...(retryAfterMs !== undefined && { retryAfterMs }) };
 }
 
@@ -67,4 +68,20 @@ function readRetryAfter(value: string | undefined, now: number): number | undefi
   const isDate = /^[A-Z][a-z]+,? .*\d{2}:\d{2}:\d{2}/.test(text);
   const delay = /^\d+$/.test(text) ? Number(text) * 1000 : isDate ? Date.parse(text) - now : NaN;
   return delay >= 0 ? delay : undefined;
+}
+
+/**
+ * Reads the delay in a response's JSON, in milliseconds: `retry_after` of Discord, which has fractions of seconds
+ * (https://discord.com/developers/docs/topics/rate-limits, 2026-11-27), and `parameters.retry_after` of Telegram
+ * (https://core.telegram.org/bots/api#responseparameters, 2026-11-27).
+ */
+function readStatedDelay(body: string): number | undefined {
+  if (!body.includes('"retry_after"')) return undefined;
+  try {
+    const { retry_after, parameters } = JSON.parse(body);
+    const seconds = retry_after ?? parameters?.retry_after;
+    return typeof seconds === "number" && seconds >= 0 ? Math.ceil(seconds * 1000) : undefined;
+  } catch {
+    return undefined; // not JSON, or cut
+  }
 }

@@ -42,7 +42,9 @@ async function startServer(
   subject: Subject,
 ): Promise<Receiver & { requests?: { body: string }[] } | undefined> {
   if (subject.reaches === "nothing") return undefined;
-  if (subject.reaches === "http") return await startHttpReceiver(() => ({ status: 200, body: "ok" }));
+  if (subject.reaches === "http") {
+    return await startHttpReceiver(subject.receive ?? (() => ({ status: 200, body: "ok" })));
+  }
   assert.ok(subject.startServer, "a channel with a protocol of its own brings a server that speaks it");
   return await subject.startServer();
 }

@@ -9,7 +9,7 @@ import { testSettings } from "./_test_settings.ts";
 import { testStatuses } from "./_test_statuses.ts";
 import { testTexts } from "./_test_texts.ts";
 import type { ChannelModule } from "../channel.ts";
-import type { Receiver } from "./_receiver.ts";
+import type { Answer, ReceivedRequest, Receiver } from "./_receiver.ts";
 
 export { startHttpReceiver, startReceiver } from "./_receiver.ts";
 export type { Answer, Behaviour, Connection, HttpReceiver, ReceivedRequest, Receiver } from "./_receiver.ts";
@@ -35,6 +35,10 @@ export interface ConformanceOptions {
   secrets: readonly string[];
   /** Invalid settings, each with a pattern of its error. */
   wrongSettings: readonly { settings: Record<string, unknown>; says: RegExp }[];
+  /** For `http`: the statuses by which this service says something else than HTTP does. */
+  statuses?: Readonly<Record<number, "refused" | "retried">>;
+  /** For `http`: answers by the rules of the service. Default: accepts everything. */
+  receive?: (request: ReceivedRequest) => Answer;
   /** For `tcp`: starts a server that accepts messages. */
   startServer?: () => Receiver | Promise<Receiver>;
 }

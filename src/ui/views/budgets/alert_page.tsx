@@ -18,9 +18,9 @@ import { SEVERITY_TONES } from "../tones.ts";
 import { countColumn } from "../cells.tsx";
 import { CounterLink } from "./counters.tsx";
 import { AlertCausesCards, hrefOfCauses, isPartial } from "./alert_causes.tsx";
-import { ALERT_COLUMNS, HISTORY } from "./alerts_page.tsx";
+import { ALERT_COLUMNS, HISTORY, StateBadge } from "./alerts_page.tsx";
 import { Measured, windowIn } from "./measured.tsx";
-import { ResendButton } from "./rule_actions.tsx";
+import { AcknowledgeButton, ResendButton } from "./rule_actions.tsx";
 import { SectionPage } from "./section_page.tsx";
 
 /** Earlier alerts that are shown at first. */
@@ -54,7 +54,12 @@ function Detail({ alert, path }: { alert: AlertDetail; path: string }) {
       {alert.test && <Banner tone="accent">This is a test of the rule. Nothing was spent for it.</Banner>}
       <Card
         title="Why it fired"
-        aside={<Badge tone={SEVERITY_TONES[severity]}>{severity}</Badge>}
+        aside={
+          <>
+            <Badge tone={SEVERITY_TONES[severity]}>{severity}</Badge> <StateBadge {...alert} />
+            {alert.state === "firing" && <AcknowledgeButton alertId={alert.alert_id} />}
+          </>
+        }
       >
         <p class="answer">
           <Text>{findingOf(alert)}</Text>
@@ -131,6 +136,14 @@ function Detail({ alert, path }: { alert: AlertDetail; path: string }) {
         </p>
       </Card>
       {causes && <AlertCausesCards causes={causes} />}
+      {alert.acknowledged_at !== undefined && (
+        <Banner tone="accent">
+          Acknowledged <Time at={alert.acknowledged_at} /> {alert.acknowledged_by && "by "}
+          <Text>{alert.acknowledged_by ?? ""}</Text>
+          {alert.note && ": "}
+          <Text>{alert.note ?? ""}</Text>
+        </Banner>
+      )}
       <Card title="Deliveries" aside={<ResendButton alertId={alert.alert_id} />}>
         {alert.deliveries.length === 0
           ? (

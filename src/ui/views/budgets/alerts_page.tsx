@@ -21,17 +21,28 @@ const SHOWN = 50;
 
 const SEVERITY_RANKS = { info: 0, warning: 1, critical: 2 };
 
+/** The state of an alert; nothing for one that is over. */
+export function StateBadge({ state }: Pick<AlertRecord, "state">) {
+  return state === "resolved" ? null : <Badge tone={state === "firing" ? "bad" : "accent"}>{state}</Badge>;
+}
+
 /** The columns of alerts, without the rule they are of. */
 export const ALERT_COLUMNS: Column<AlertRecord>[] = [
   {
     id: "triggered_at",
     title: "Time",
     sortBy: ({ triggered_at }) => triggered_at,
-    cell: ({ alert_id, triggered_at, test }) => (
+    cell: ({ alert_id, triggered_at, test, state }) => (
       <>
         <Link href={budgetsHref("alerts", alert_id)} class="strong">
           <Time at={triggered_at} />
         </Link>
+        {!test && (
+          <>
+            {" "}
+            <StateBadge state={state} />
+          </>
+        )}
         {test && (
           <>
             {" "}

@@ -23,6 +23,7 @@ import { CounterLink, Counters, hasCounters, mostOf } from "./counters.tsx";
 import { limitOfBudget } from "./limit_of_budget.ts";
 import { LimitMeter, LimitState, noAmount, ReachedAt, ResetsAt, UnknownNote } from "./limit_cells.tsx";
 import { REFUSAL_COLUMNS } from "./refusals_page.tsx";
+import { ChangesLink } from "../keys/audit.tsx";
 import { SectionPage } from "./section_page.tsx";
 
 /** One budget: its present state, its raises, and the calls that it refused. */
@@ -154,6 +155,7 @@ function StateCard({ budget }: { budget: Budget }) {
           {": "}
           <Link href={budgetsHref("alerts") + `?rule_id=${budget.budget_id}`}>its alerts</Link>
         </span>
+        <ChangesLink of={budget.budget_id} />
         {budget.unpriced_calls !== undefined && budget.unpriced_calls > 0 && (
           <span>{plural(budget.unpriced_calls, "call")} without a price, not counted</span>
         )}

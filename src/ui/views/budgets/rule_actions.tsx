@@ -3,6 +3,8 @@ import type { AlertResend, RuleTest } from "../../../contract/alerts/sent_alerts
 import { plural } from "../../format/number.ts";
 import { request, RequestError } from "../../hooks/request.ts";
 import { useAccess } from "../../hooks/session.ts";
+import { commandOf, type Field, textIn } from "../../forms/fields.ts";
+import { FormField } from "../../forms/form_field.tsx";
 import { ActionButton } from "../../parts/confirm.tsx";
 import { Text } from "../../parts/text.tsx";
 import { pathOf } from "../../forms/change_shown.ts";
@@ -41,6 +43,39 @@ export function ResendButton({ alertId }: { alertId: string }) {
         `Sent the alert again: ${await sendAll<AlertResend>(
           `/alerts/history/${encodeURIComponent(alertId)}/resend`,
         )}`}
+    />
+  );
+}
+
+const NOTE: Field = {
+  name: "note",
+  label: "Note",
+  kind: "text",
+  hint: "For those that read it later",
+  option: { name: "note" },
+};
+
+/** Acknowledges an alert that fires. */
+export function AcknowledgeButton({ alertId }: { alertId: string }) {
+  if (!useAccess().may("admin")) return null;
+  return (
+    <ActionButton
+      label="Acknowledge"
+      gone="The alert is acknowledged, or resolved."
+      explanation={<p>Its rule doesn't fire again in this window. Channels with send_resolved are told.</p>}
+      fields={(issues) => <FormField field={NOTE} text="" issue={issues[NOTE.name]} />}
+      command={(form) => {
+        const text = textIn(NOTE, form);
+        return commandOf("alerts", "ack", alertId, text === "" ? [] : [{ field: NOTE, text, before: "" }]);
+      }}
+      run={async (form) => {
+        const note = textIn(NOTE, form);
+        await request(`/alerts/history/${encodeURIComponent(alertId)}/ack`, {
+          method: "POST",
+          body: note === "" ? {} : { note },
+        });
+        return "Acknowledged the alert";
+      }}
     />
   );
 }

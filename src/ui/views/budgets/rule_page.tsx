@@ -22,6 +22,7 @@ import { EditButton, EnableButton, RemoveButton } from "../../forms/resource_but
 import { RULE } from "../../forms/resources.ts";
 import { navigate } from "../../hooks/route.ts";
 import { TestRuleButton } from "./rule_actions.tsx";
+import { ChangesLink } from "../keys/audit.tsx";
 import { SectionPage } from "./section_page.tsx";
 
 const SHOWN = 20;
@@ -153,6 +154,7 @@ function RuleCard({ rule, limit }: { rule: AlertRule; limit: Limit }) {
         <span>
           Last fired: <Time at={rule.last_fired_at} />
         </span>
+        <ChangesLink of={rule.rule_id} />
       </p>
     </Card>
   );

@@ -1,7 +1,6 @@
 import type { Caching as CachingReport, CachingRow } from "../../../contract/costs/caching.ts";
 import type { CostTotal } from "../../../contract/costs.ts";
 import { compact, count, percent } from "../../format/number.ts";
-import { useNow } from "../../hooks/clock.ts";
 import { useData } from "../../hooks/data.ts";
 import { useRoute } from "../../hooks/route.ts";
 import { Badge, Card, Stat, Stats } from "../../parts/card.tsx";
@@ -13,15 +12,15 @@ import { CoverageNote } from "../coverage.tsx";
 import { countColumn, Share } from "../cells.tsx";
 import { GroupLink, nameOf } from "./group.tsx";
 import { costPath, hrefTo } from "./scope.ts";
-import { spanOf } from "../spans/span.ts";
+import { useSpan } from "../spans/span.ts";
 
 /** The savings of prompt caches: what they were, and what they could be. */
 export function Caching() {
   const { query } = useRoute();
-  const { from, to, title } = spanOf(query, useNow(60_000));
+  const { from, to, time_zone, title } = useSpan();
   const by = query.get("by") ?? "model";
-  const path = costPath("/costs/caching", query, { from, to, group_by: by });
-  const total = useData<CostTotal>(costPath("/costs/total", query, { from, to }));
+  const path = costPath("/costs/caching", query, { from, to, time_zone, group_by: by });
+  const total = useData<CostTotal>(costPath("/costs/total", query, { from, to, time_zone }));
   const caching = useData<CachingReport>(path);
   return (
     <Loaded

@@ -1,7 +1,6 @@
 import type { CostRow, CostTotal } from "../../../contract/costs.ts";
 import { escapeText } from "../../../kernel/text.ts";
 import { count, plural } from "../../format/number.ts";
-import { useNow } from "../../hooks/clock.ts";
 import { useData, usePages } from "../../hooks/data.ts";
 import { hrefWith, type QueryChange, useRoute } from "../../hooks/route.ts";
 import { Card, Stat, Stats } from "../../parts/card.tsx";
@@ -12,8 +11,8 @@ import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { countColumn } from "../cells.tsx";
 import { CoverageNote } from "../coverage.tsx";
-import { type Span, spanOf } from "../spans/span.ts";
-import { describeSpan } from "../spans/utc_days.ts";
+import { type Span, useSpan } from "../spans/span.ts";
+import { describeSpan } from "../spans/days.ts";
 import { change, Difference } from "./difference.tsx";
 import { type Factors, factorsOf } from "./factors.ts";
 import { filterOf, GROUPS, keyOf, nameOf, titleOf } from "./group.tsx";
@@ -23,8 +22,8 @@ import { costPath, hrefTo } from "./scope.ts";
 /** A span beside the one before: what it cost, why that changed, and where, what moved most first. */
 export function Compare() {
   const { query } = useRoute();
-  const span = spanOf(query, useNow(60_000));
-  const { from, to, compare_from, compare_to } = span;
+  const span = useSpan();
+  const { from, to, time_zone, compare_from, compare_to } = span;
   const by = query.get("by") ?? "agent";
   if (compare_from === undefined) {
     return (
@@ -36,11 +35,11 @@ export function Compare() {
       </Card>
     );
   }
-  return <Compared {...{ span, by }} spans={{ from, to, compare_from, compare_to }} />;
+  return <Compared {...{ span, by }} spans={{ from, to, time_zone, compare_from, compare_to }} />;
 }
 
 /** The two spans, as a request has them. */
-type Spans = Pick<Span, "from" | "to" | "compare_from" | "compare_to">;
+type Spans = Pick<Span, "from" | "to" | "time_zone" | "compare_from" | "compare_to">;
 
 function Compared({ span, spans, by }: { span: Span; spans: Spans; by: string }) {
   const { query } = useRoute();
@@ -146,7 +145,8 @@ function Figures({ total, span, spans }: { total: CostTotal; span: Span; spans: 
         label={capital(span.before)}
         note={
           <>
-            {plural(previous?.model_calls ?? 0, "call")} {describeSpan(spans.compare_from, spans.compare_to)}
+            {plural(previous?.model_calls ?? 0, "call")}{" "}
+            {describeSpan(spans.compare_from, spans.compare_to, spans.time_zone)}
           </>
         }
       >

@@ -2,6 +2,7 @@ import type { CostRow } from "../../../contract/costs.ts";
 import { DIMENSIONS, NAMED } from "../../../contract/costs/dimensions.ts";
 import type { Pages } from "../../hooks/data.ts";
 import { count } from "../../format/number.ts";
+import { useAccess } from "../../hooks/session.ts";
 import { Badge } from "../../parts/card.tsx";
 import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
@@ -17,11 +18,17 @@ export function CostTable({ pages, rows, group, path, total }: {
   path: string;
   total: number | null | undefined;
 }) {
+  const { timeZone } = useAccess().session.calendar;
   const title = titleOf(group);
   return (
     <Table
       caption={`Costs by ${title}`}
-      columns={columnsOf(rows, group, title, total)}
+      columns={columnsOf(
+        rows,
+        group,
+        title + (group === "day" || group === "hour" ? ` (${timeZone})` : ""),
+        total,
+      )}
       rows={rows}
       keyOf={(row) => keyOf(row, group)}
       source={{ path, name: `costs-by-${title.replaceAll(/\W+/g, "-")}` }}
@@ -40,7 +47,7 @@ function columnsOf(
   return [
     {
       id: "name",
-      title: title[0]!.toUpperCase() + title.slice(1) + (group === "day" || group === "hour" ? " (UTC)" : ""),
+      title: title[0]!.toUpperCase() + title.slice(1),
       sortBy: (row) => nameOf(row, group),
       cell: (row) => (
         <>

@@ -7,7 +7,6 @@ import { Command } from "../../parts/command.tsx";
 import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { count, percent, plural } from "../../format/number.ts";
-import { useNow } from "../../hooks/clock.ts";
 import { useData, usePages } from "../../hooks/data.ts";
 import { uiPath, useRoute } from "../../hooks/route.ts";
 import { Card, Stat, Stats } from "../../parts/card.tsx";
@@ -17,15 +16,15 @@ import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { GroupLink, nameOf } from "./group.tsx";
 import { costPath } from "./scope.ts";
-import { spanOf } from "../spans/span.ts";
+import { useSpan } from "../spans/span.ts";
 
 /** The calls without a price, those priced in part, and those whose tokens are an estimate, with the fix. */
 export function Coverage() {
   const { session } = useAccess();
   const { query } = useRoute();
-  const { from, to, title } = spanOf(query, useNow(60_000));
-  const total = useData<CostTotal>(costPath("/costs/total", query, { from, to }));
-  const path = costPath("/costs", query, { group_by: "model", from, to, limit: 1000 });
+  const { from, to, time_zone, title } = useSpan();
+  const total = useData<CostTotal>(costPath("/costs/total", query, { from, to, time_zone }));
+  const path = costPath("/costs", query, { group_by: "model", from, to, time_zone, limit: 1000 });
   const models = usePages<CostRow>(path);
   return (
     <>
@@ -178,7 +177,7 @@ const rate = (id: keyof SetPrice & string, title: string): Column<SetPrice> => (
   title,
   isMoney: true,
   sortBy: (price) => price[id] as number,
-  cell: (price) => <Money usd={price[id] as number} />,
+  cell: (price) => price[id] === undefined ? `${price.change_percent}%` : <Money usd={price[id] as number} />,
 });
 
 const PRICES: Column<SetPrice>[] = [
@@ -191,7 +190,7 @@ const PRICES: Column<SetPrice>[] = [
     title: "",
     cell: (price) => (
       <span class="actions">
-        <EditButton resource={PRICE} of={price} />
+        {price.change_percent === undefined && <EditButton resource={PRICE} of={price} />}
         <RemoveButton resource={PRICE} of={price} />
       </span>
     ),

@@ -6,7 +6,8 @@ import { escapeText } from "../../../kernel/text.ts";
 import { useData } from "../../hooks/data.ts";
 import { apiPath, hrefWith, setQuery, useRoute } from "../../hooks/route.ts";
 import { Link } from "../../parts/link.tsx";
-import { describeSpan } from "../spans/utc_days.ts";
+import { describeSpan } from "../spans/days.ts";
+import { useAccess } from "../../hooks/session.ts";
 import { keyOf, nameOf } from "./group.tsx";
 import {
   dimensionOf,
@@ -22,7 +23,9 @@ import {
 /** The filters that are set, each with a link that removes it, and a form for another one. */
 export function CostFilters({ hasSpan }: { hasSpan: boolean }) {
   const { query } = useRoute();
-  const span = hasSpan && describeSpan(query.get("from") || undefined, query.get("to") || undefined);
+  const { calendar } = useAccess().session;
+  const span = hasSpan &&
+    describeSpan(query.get("from") || undefined, query.get("to") || undefined, calendar.timeZone);
   return (
     <div class="cost-filters">
       {span && <Chip name="Span" value={span} href={hrefWith({ from: undefined, to: undefined })} />}

@@ -1,13 +1,10 @@
 import type { CostRow, CostTotal } from "../../../contract/costs.ts";
 import type { CostForecast } from "../../../contract/costs/cost_forecast.ts";
-import { startInUtc } from "../../../contract/windows.ts";
-import { DAY_MS } from "../../../kernel/clock.ts";
 import { BarChart } from "../../charts/bar_chart.tsx";
 import { Meter } from "../../charts/meter.tsx";
 import { exactUsd, shortUsd } from "../../format/money.ts";
 import { plural } from "../../format/number.ts";
 import { utcDay } from "../../format/time.ts";
-import { useNow } from "../../hooks/clock.ts";
 import { useData } from "../../hooks/data.ts";
 import { useRoute } from "../../hooks/route.ts";
 import { Card, Stat, Stats } from "../../parts/card.tsx";
@@ -17,7 +14,8 @@ import { Money } from "../../parts/money.tsx";
 import { CoverageNote } from "../coverage.tsx";
 import { hrefOfTime } from "./group.tsx";
 import { costPath, hrefTo } from "./scope.ts";
-import { dayOf } from "../spans/utc_days.ts";
+import { timeOf } from "../spans/days.ts";
+import { endOfBar, timesOf } from "../spans/span.ts";
 
 /** The page shows the whole month, whichever span the URL has for the other pages of the section. */
 const WHOLE = new URLSearchParams();
@@ -25,18 +23,18 @@ const WHOLE = new URLSearchParams();
 /** The end of the month, as a range of two estimates. */
 export function Forecast() {
   const { query } = useRoute();
-  const now = useNow(60_000);
   const forecast = useData<CostForecast>(costPath("/costs/forecast", query, {}), { refreshMs: 60_000 });
-  const from = dayOf(startInUtc("month", now));
-  const total = useData<CostTotal>(costPath("/costs/total", query, { from }));
-  const days = useData<CostRow[]>(costPath("/costs", query, { group_by: "day", from }));
+  const { from, time_zone = "UTC" } = forecast.value ?? {};
+  const ofMonth = (path: string, more = {}) => from && costPath(path, query, { ...more, from, time_zone });
+  const total = useData<CostTotal>(ofMonth("/costs/total"));
+  const days = useData<CostRow[]>(ofMonth("/costs", { group_by: "day" }));
   return (
     <>
       <CoverageNote
         of={total.value}
         href={hrefTo("coverage", { span: "month", from: undefined, to: undefined })}
       />
-      <Card title="This month (UTC)">
+      <Card title={`This month (${time_zone})`}>
         <Loaded data={forecast}>{(value) => <Range forecast={value} />}</Loaded>
       </Card>
       <Card title="Days of the month">
@@ -45,14 +43,7 @@ export function Forecast() {
           isEmpty={(rows) => rows.length === 0}
           empty={<Empty title="No calls this month" command="purser cost --by day" />}
         >
-          {(rows) => (
-            <Days
-              rows={rows}
-              month={startInUtc("month", now)}
-              end={startInUtc("month", now, 1)}
-              forecast={forecast.value}
-            />
-          )}
+          {(rows) => forecast.value && <Days rows={rows} forecast={forecast.value} />}
         </Loaded>
       </Card>
     </>
@@ -115,26 +106,23 @@ function Spent({ usd }: { usd: number | null }) {
   );
 }
 
-function Days({ rows, month, end, forecast }: {
-  rows: readonly CostRow[];
-  month: number;
-  end: number;
-  forecast: CostForecast | undefined;
-}) {
+function Days({ rows, forecast }: { rows: readonly CostRow[]; forecast: CostForecast }) {
+  const { from, to, time_zone, cost_usd } = forecast;
   const byDay = new Map(rows.map((row) => [row.day, row.cost_usd]));
-  const points = Array.from({ length: (end - month) / DAY_MS }, (_, index) => {
-    const day = dayOf(month + index * DAY_MS);
+  const month = { from, to, time_zone, isHourly: false };
+  const points = timesOf(month, { first: 0, end: 0 }).map((at) => {
+    const day = timeOf(at, time_zone);
     const isPast = byDay.has(day);
     return {
       label: day,
       short: utcDay(day),
-      at: Date.parse(day),
+      at,
       values: new Map([["cost", byDay.get(day) ?? null]]),
-      href: isPast ? hrefOfTime(day, DAY_MS, WHOLE) : undefined,
+      href: isPast ? hrefOfTime(at, endOfBar(month, at), time_zone, WHOLE) : undefined,
     };
   });
   const dearest = rows.reduce((most, row) => (row.cost_usd ?? 0) > (most.cost_usd ?? 0) ? row : most);
-  const spent = forecast?.cost_usd == null ? "" : `${shortUsd(forecast.cost_usd)} so far; `;
+  const spent = cost_usd === null ? "" : `${shortUsd(cost_usd)} so far; `;
   return (
     <BarChart
       title="Cost by day of the month"
@@ -144,7 +132,8 @@ function Days({ rows, month, end, forecast }: {
       points={points}
       series={[{ key: "cost", label: "Cost" }]}
       format={shortUsd}
-      pointTitle="Day (UTC)"
+      pointTitle="Day"
+      zone={time_zone}
     />
   );
 }

@@ -1,13 +1,14 @@
 import type { ComponentChildren } from "preact";
 import type { CostRow } from "../../../contract/costs.ts";
 import { type Dimension, DIMENSIONS, GROUPED, nameIn } from "../../../contract/costs/dimensions.ts";
-import { DAY_MS, HOUR_MS } from "../../../kernel/clock.ts";
 import { escapeText } from "../../../kernel/text.ts";
 import { hrefWith, type QueryChange, uiPath } from "../../hooks/route.ts";
 import { Link } from "../../parts/link.tsx";
 import { runsHref } from "../links.ts";
 import { hrefTo, isNamed, tagsWith } from "./scope.ts";
-import { timeOf } from "../spans/utc_days.ts";
+import { useAccess } from "../../hooks/session.ts";
+import { instantOf, minuteIn, timeOf } from "../spans/days.ts";
+import { endOfBar } from "../spans/span.ts";
 
 /** The groups of a report with their names on the screen, models first. */
 export const GROUPS = ["model", ...GROUPED.filter((name) => name !== "model"), "day", "hour"]
@@ -26,24 +27,29 @@ export function keyOf(row: CostRow, group: string): string {
 }
 
 /** Returns the group of a row as a text: what a chart, a table and a download call it. */
-export function nameOf(row: CostRow, group: string): string {
+export function nameOf(row: CostRow, group: string, timeZone = "UTC"): string {
   if (group.startsWith("tag:")) return row.tag_value ?? `without ${group.slice("tag:".length)}`;
   if (group === "day") return row.day ?? "";
-  if (group === "hour") return row.hour?.slice(0, 16).replace("T", " ") ?? "";
+  if (group === "hour") return minuteIn(timeZone, Date.parse(row.hour!)).slice(0, 16);
   return isDimension(group) ? nameIn(row, group) ?? `without a ${group}` : "";
 }
 
 /** Returns the page with the sum of a row, of the same filters and span; undefined where there is none. */
-export function hrefOf(row: CostRow, group: string): string | undefined {
+export function hrefOf(row: CostRow, group: string, timeZone: string): string | undefined {
   switch (group) {
     case "session":
       return uiPath("sessions", row.session_id!);
     case "run":
       return runsHref(row.session_id);
     case "day":
-      return hrefOfTime(row.day!, DAY_MS);
-    case "hour":
-      return hrefOfTime(row.hour!, HOUR_MS);
+    case "hour": {
+      const first = instantOf((row.hour ?? row.day)!, timeZone);
+      return hrefOfTime(
+        first,
+        endOfBar({ isHourly: group === "hour", time_zone: timeZone }, first),
+        timeZone,
+      );
+    }
     default: {
       const filter = filterOf(row, group);
       const by = group === "model" ? "agent" : undefined;
@@ -65,21 +71,23 @@ export function filterOf(row: CostRow, group: string): QueryChange | undefined {
   return value == null ? undefined : { [field]: value };
 }
 
-/** Returns the costs of a day or an hour of UTC, with the filters and groups of the URL, and no more of it than the span has. */
+/** Returns the costs of a day of a zone or an hour, with the filters and groups of the URL, and no more of it than the span has. */
 export function hrefOfTime(
-  start: string,
-  lengthMs: number,
+  first: number,
+  end: number,
+  timeZone: string,
   within = new URLSearchParams(location.search),
 ): string {
-  const [from, to] = [within.get("from"), within.get("to")].map((time) => time ? Date.parse(time) : NaN);
-  const first = Date.parse(start);
+  const [from, to] = [within.get("from"), within.get("to")].map((time) =>
+    time ? instantOf(time, timeZone) : NaN
+  );
   const by = within.get("by");
   return hrefTo("", {
     span: undefined,
     split: within.get("split") ?? undefined,
     by: by === null || by === "day" || by === "hour" ? undefined : by,
-    from: timeOf(from! > first ? from! : first),
-    to: timeOf(to! < first + lengthMs ? to! : first + lengthMs),
+    from: timeOf(from! > first ? from! : first, timeZone),
+    to: timeOf(to! < end ? to! : end, timeZone),
   });
 }
 
@@ -87,6 +95,8 @@ export function hrefOfTime(
 export function GroupLink(
   { row, group, children }: { row: CostRow; group: string; children?: ComponentChildren },
 ) {
-  const href = hrefOf(row, group);
-  return <Link href={href}>{children ?? escapeText(nameOf(row, group))}</Link>;
+  const { timeZone } = useAccess().session.calendar;
+  return (
+    <Link href={hrefOf(row, group, timeZone)}>{children ?? escapeText(nameOf(row, group, timeZone))}</Link>
+  );
 }

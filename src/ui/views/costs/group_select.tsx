@@ -15,19 +15,19 @@ const TAG = "tag";
  * A choice of groups, or of a tag by its key. The URL's parameter `name` has the group, such as `tag:customer`. The keys of tags are
  * requested once a tag is chosen.
  */
-export function GroupSelect({ name, label, choices, all, span: { from, to } }: {
+export function GroupSelect({ name, label, choices, all, span: { from, to, time_zone } }: {
   name: string;
   label: string;
   choices: readonly Choice[];
   /** The text of the group without the parameter. */
   all: string;
-  span: Pick<Span, "from" | "to">;
+  span: Pick<Span, "from" | "to" | "time_zone">;
 }) {
   const { query } = useRoute();
   const toast = useToast();
   const group = query.get(name) ?? "";
   const isTag = group.startsWith(`${TAG}:`);
-  const path = costPath("/costs/tag-keys", query, { from, to, limit: 100 });
+  const path = costPath("/costs/tag-keys", query, { from, to, time_zone, limit: 100 });
   const keys = useData<TagKey[]>(isTag ? path : undefined);
   const known = keys.value?.map(({ tag_key }) => tag_key) ?? [];
   const current = group.slice(TAG.length + 1);

@@ -14,8 +14,8 @@ import { Difference } from "./difference.tsx";
 import { GROUPS, hrefOfTime, keyOf, nameOf, titleOf } from "./group.tsx";
 import { GroupSelect } from "./group_select.tsx";
 import { costPath, hrefTo } from "./scope.ts";
-import { type Span, spanOf, timesOf } from "../spans/span.ts";
-import { DAY_MS, HOUR_MS, toIso } from "../../../kernel/clock.ts";
+import { endOfBar, nameTime, type Span, startOfBar, timesOf, useSpan } from "../spans/span.ts";
+import { minuteIn } from "../spans/days.ts";
 import { BarChart } from "../../charts/bar_chart.tsx";
 import { MAX_SERIES, type Point } from "../../charts/series.ts";
 import { shortUsd } from "../../format/money.ts";
@@ -29,11 +29,11 @@ const REFRESH = { refreshMs: 30_000 };
 /** The costs of a span: the total, the course of it, and its parts. */
 export function Overview() {
   const { query } = useRoute();
-  const span = spanOf(query, useNow(60_000));
-  const { title, isHourly, from, to, compare_from, compare_to } = span;
+  const span = useSpan();
+  const { title, isHourly, from, to, time_zone, compare_from, compare_to } = span;
   const split = query.get("split") ?? "model";
   const by = query.get("by") ?? "model";
-  const within = { from, to };
+  const within = { from, to, time_zone };
   const total = useData<CostTotal>(
     costPath("/costs/total", query, { ...within, compare_from, compare_to }),
     REFRESH,
@@ -168,38 +168,40 @@ function CostChart({ rows, split, span, total }: {
   total: number | null | undefined;
 }) {
   const now = useNow(60_000);
-  const first = timeOf(rows.at(-1)!);
+  const { time_zone } = span;
+  const at = (row: CostRow) => startOfBar(span, row);
+  const first = at(rows.at(-1)!);
   // The rows are the latest ones, and the dearest of each time first: a full answer may lack some of its first time. If it
   // has that time alone, those that are drawn are among its rows.
   const isCut = rows.length === SPLIT_LIMIT;
-  const isOneTime = first === timeOf(rows[0]!);
-  const drawn = isCut && !isOneTime ? rows.filter((row) => timeOf(row) !== first) : rows;
+  const isOneTime = first === at(rows[0]!);
+  const drawn = isCut && !isOneTime ? rows.filter((row) => at(row) !== first) : rows;
   const labels = new Map(drawn.map((row) => [keyOf(row, split), nameOf(row, split)]));
   const names = rank(drawn, split);
   const shown = names.slice(0, MAX_SERIES);
-  const ends = { first: Date.parse(first), end: Math.max(now, Date.parse(timeOf(rows[0]!)) + 1) };
-  const step = span.isHourly ? HOUR_MS : DAY_MS;
+  const ends = { first, end: Math.max(now, at(rows[0]!) + 1) };
   const points = timesOf(span, ends).map((at): Timed => ({
-    ...nameTime(toIso(at), span.isHourly),
+    ...nameTime(at, span),
     at,
     values: new Map(),
-    href: hrefOfTime(toIso(at), step),
+    href: hrefOfTime(at, endOfBar(span, at), time_zone),
   }));
   const byTime = new Map(points.map(({ at, values }) => [at, values]));
   for (const row of drawn) {
-    const values = byTime.get(Date.parse(timeOf(row)));
+    const values = byTime.get(at(row));
     const name = keyOf(row, split);
     if (values && shown.includes(name)) values.set(name, row.cost_usd);
   }
   return (
     <BarChart
       title={`Cost by ${span.isHourly ? "hour" : "day"} and ${titleOf(split)}`}
-      finding={findingOf({ rows: drawn, names, split, total, title: span.title, isCut }) +
+      finding={findingOf({ rows: drawn, names, split, total, title: span.title, isCut, time_zone }) +
         (isCut ? cutOf(first, span, isOneTime) : "")}
       points={points}
       series={shown.map((key) => ({ key, label: labels.get(key) ?? key }))}
       format={shortUsd}
-      pointTitle={span.isHourly ? "Hour (UTC)" : "Day (UTC)"}
+      pointTitle={span.isHourly ? "Hour" : "Day"}
+      zone={time_zone}
     />
   );
 }
@@ -210,20 +212,12 @@ interface Timed extends Point {
   values: Map<string, number | null>;
 }
 
-/** Names a point by its day, or by its day and hour. */
-function nameTime(time: string, isHourly: boolean): Pick<Point, "label" | "short"> {
-  const [day, hour] = [utcDay(time), time.slice(11, 16)];
-  return isHourly ? { label: `${day}, ${hour} UTC`, short: hour } : { label: time.slice(0, 10), short: day };
-}
-
-const timeOf = ({ day, hour }: CostRow) => hour ?? `${day}T00:00:00.000Z`;
-
 /** Says which times a chart lacks, since an answer has at most 1,000 rows. */
-function cutOf(first: string, { isHourly }: Span, isOneTime: boolean): string {
-  const time = isHourly ? `${first.slice(11, 16)} UTC` : first.slice(0, 10);
+function cutOf(first: number, span: Span, isOneTime: boolean): string {
+  const time = nameTime(first, span).label;
   return isOneTime
     ? `. Only ${time} is drawn`
-    : `. Only the ${isHourly ? "hours" : "days"} after ${time} are drawn`;
+    : `. Only the ${span.isHourly ? "hours" : "days"} after ${time} are drawn`;
 }
 
 /** Returns the keys of the groups, the dearest first: only an order, no sum of it is shown. */
@@ -236,20 +230,25 @@ function rank(rows: readonly CostRow[], split: string): string[] {
   return [...weights].sort(([, a], [, b]) => b - a).map(([name]) => name);
 }
 
-function findingOf({ rows, names, split, total, title, isCut }: {
+function findingOf({ rows, names, split, total, title, isCut, time_zone }: {
   rows: readonly CostRow[];
   names: readonly string[];
   split: string;
   total: number | null | undefined;
   title: string;
   isCut: boolean;
+  time_zone: string;
 }): string {
   const spent = total == null ? "No price is known" : `${shortUsd(total)} ${title}`;
   const dearest = rows.reduce((most, row) => (row.cost_usd ?? 0) > (most.cost_usd ?? 0) ? row : most);
   const most = dearest.cost_usd && total
     ? `; the largest part is ${nameOf(dearest, split)} with ${shortUsd(dearest.cost_usd)} (${
       percent(dearest.cost_usd / total)
-    }) ${dearest.hour ? `at ${dearest.hour.slice(11, 16)} UTC` : `on ${utcDay(dearest.day!)}`}`
+    }) ${
+      dearest.hour
+        ? `at ${minuteIn(time_zone, Date.parse(dearest.hour)).slice(11)}`
+        : `on ${utcDay(dearest.day!)}`
+    }`
     : "";
   const hidden = names.length - MAX_SERIES;
   const left = hidden > 0

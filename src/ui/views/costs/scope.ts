@@ -1,5 +1,4 @@
 import { type Dimension, dimension, DIMENSIONS, SPLIT } from "../../../contract/costs/dimensions.ts";
-import { IN_UTC } from "../spans/utc_days.ts";
 import { apiPath, hrefWith, type QueryChange } from "../../hooks/route.ts";
 
 /** The filters of the reports in the URL, besides the span: those of dimensions, and tags. */
@@ -43,11 +42,9 @@ export function costPath(
   query: URLSearchParams,
   more: Readonly<Record<string, string | number | undefined>>,
 ): string {
-  const zone = Object.keys(more).length === 0 ? {} : IN_UTC;
   return apiPath(path, {
     ...Object.fromEntries(FILTERS.map((name) => [name, query.getAll(name)])),
     ...more,
-    ...zone,
   });
 }
 

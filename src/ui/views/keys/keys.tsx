@@ -5,6 +5,7 @@ import { commandOf, type Field, textIn } from "../../forms/fields.ts";
 import { FormField } from "../../forms/form_field.tsx";
 import { AddButton, EditButton, RemoveButton } from "../../forms/resource_buttons.tsx";
 import { KEY } from "../../forms/resources.ts";
+import { plural } from "../../format/number.ts";
 import { request } from "../../hooks/request.ts";
 import { useData, usePages } from "../../hooks/data.ts";
 import { apiPath, uiPath, useRoute } from "../../hooks/route.ts";
@@ -18,7 +19,7 @@ import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
-import { countColumn } from "../cells.tsx";
+import { ChangesLink } from "./audit.tsx";
 import { costsHref } from "../links.ts";
 
 /** The API keys, with the spending of each. */
@@ -109,6 +110,7 @@ function columnsOf(
               <Text>{`${tag}=${value}`}</Text>
             </Link>
           ))}
+          <ChangesLink of={key_id} />
         </span>
       ),
     },
@@ -158,9 +160,13 @@ function columnsOf(
       id: "last_used",
       title: "Last used",
       sortBy: ({ last_used_at }) => last_used_at,
-      cell: ({ last_used_at }) => <Time at={last_used_at} />,
+      cell: ({ last_used_at, web_sessions }) => (
+        <>
+          <Time at={last_used_at} />
+          {web_sessions > 0 && <div class="sub">{plural(web_sessions, "browser")} signed in</div>}
+        </>
+      ),
     },
-    countColumn("web_sessions", "Signed in", ({ web_sessions }) => web_sessions),
     {
       id: "cost_usd",
       title: "Spent",

@@ -1,24 +1,37 @@
 import { Page } from "../../app/page.tsx";
 import { uiPath, useRoute } from "../../hooks/route.ts";
+import { useAccess } from "../../hooks/session.ts";
 import { Segments } from "../../parts/filters.tsx";
 import { Tabs } from "../../parts/tabs.tsx";
+import { Audit, AuditFilters } from "./audit.tsx";
 import { Channels } from "./channels.tsx";
 import { Keys } from "./keys.tsx";
 
-/** The API keys, and the channels of alerts: `/ui/keys/channels`. */
+/** The pages of the section; those that only an admin may read are shown to nobody else. */
+const PAGES = [
+  { id: "keys", title: "API keys", View: Keys, Filters: StatusFilter },
+  { id: "channels", title: "Channels", View: Channels },
+  { id: "audit", title: "Audit log", View: Audit, Filters: AuditFilters, isAdmin: true },
+];
+
+/** The API keys, the channels of alerts, `/ui/keys/channels`, and the audit log, `/ui/keys/audit`. */
 export function KeysView() {
-  const current = useRoute().parts[1] === "channels" ? "channels" : "keys";
+  const id = useRoute().parts[1];
+  const isAdmin = useAccess().may("admin");
+  const pages = PAGES.filter((page) => isAdmin || !page.isAdmin);
+  const { View, Filters, ...current } = pages.find((page) => page.id === id) ?? pages[0]!;
   return (
-    <Page title="Keys & channels" filters={current === "keys" ? <StatusFilter /> : null}>
+    <Page title="Keys & channels" filters={Filters && isAdmin ? <Filters /> : null}>
       <Tabs
         label="Keys and channels"
-        current={current}
-        items={[
-          { id: "keys", title: "API keys", href: uiPath("keys") },
-          { id: "channels", title: "Channels", href: uiPath("keys", "channels") },
-        ]}
+        current={current.id}
+        items={pages.map(({ id, title }) => ({
+          id,
+          title,
+          href: uiPath("keys", ...id === "keys" ? [] : [id]),
+        }))}
       />
-      {current === "keys" ? <Keys /> : <Channels />}
+      <View />
     </Page>
   );
 }

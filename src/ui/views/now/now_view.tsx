@@ -18,6 +18,9 @@ import { limitOfBudget } from "../budgets/limit_of_budget.ts";
 import { isOfSpending, limitOfRule } from "../budgets/limit_of_rule.ts";
 import { nextStopOf, stoppedBy } from "../budgets/next_stop.tsx";
 import { Calls, coverageHref } from "../coverage.tsx";
+import { dateIn } from "../../../contract/calendars/zones.ts";
+import { useAccess } from "../../hooks/session.ts";
+import { instantOf } from "../spans/days.ts";
 import { type Span, spanOf } from "../spans/span.ts";
 import { SpanFilter } from "../spans/span_filter.tsx";
 import { budgetsHref, costsHref } from "../links.ts";
@@ -30,10 +33,11 @@ import { type SpanSum, SpendCard, useGroup, useSpending } from "./spend_card.tsx
 /** The home page: the money of today, what spends at present, and the limits that are close. */
 export function NowView() {
   const { query } = useRoute();
+  const { calendar } = useAccess().session;
   const { state, error, at, reload } = useLive();
   const now = useNow();
-  const today = state?.day ?? new Date(now).toISOString().slice(0, 10);
-  const span = spanOf(query, Date.parse(today), "today");
+  const today = state?.day ?? dateIn(calendar.timeZone, now);
+  const span = spanOf(query, instantOf(today, calendar.timeZone), calendar, "today");
   const { sum, spenders } = useSpending(span, useGroup(), state);
   const limits = [
     ...state?.budgets.map(limitOfBudget) ?? [],

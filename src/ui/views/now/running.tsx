@@ -1,4 +1,3 @@
-import { IN_UTC } from "../spans/utc_days.ts";
 import { NEAR_LIMIT } from "../../../contract/limits.ts";
 import { Meter } from "../../charts/meter.tsx";
 import { Sparkline } from "../../charts/sparkline.tsx";
@@ -152,7 +151,7 @@ export function BurnCard({ state }: { state: LiveState }) {
             rows={agents.slice(0, SHOWN_AGENTS)}
             keyOf={({ agent_id }) => agent_id}
             source={{
-              path: apiPath("/costs", { group_by: "agent", from: state.day, ...IN_UTC }),
+              path: apiPath("/costs", { group_by: "agent", from: state.day, time_zone: state.time_zone }),
               name: "agents_today",
             }}
             sortParam="pace"

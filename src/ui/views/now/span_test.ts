@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import type { CostRow } from "../../../contract/costs.ts";
+import { UTC } from "../../../contract/calendars/zones.ts";
 import { spanOf as readSpan } from "../spans/span.ts";
 import { findingOf, pointsOf, spenderOf } from "./spend_chart.tsx";
 
 const TODAY = "2026-03-02";
 
 const spanOf = (name: string | null) =>
-  readSpan(new URLSearchParams(name === null ? {} : { span: name }), Date.parse(TODAY), "today");
+  readSpan(new URLSearchParams(name === null ? {} : { span: name }), Date.parse(TODAY), UTC, "today");
 
 const spender = (model: string, cost_usd: number | null) =>
   spenderOf({ provider: "openai", model, model_calls: 1, unpriced_calls: 0, cost_usd }, "model", {

@@ -1,14 +1,12 @@
 import type { CostRow } from "../../../contract/costs.ts";
-import { DAY_MS, toIso } from "../../../kernel/clock.ts";
 import { BarChart } from "../../charts/bar_chart.tsx";
 import { MAX_SERIES, type Point, type Series } from "../../charts/series.ts";
 import { decimalsOf, shortUsd } from "../../format/money.ts";
 import { percent } from "../../format/number.ts";
-import { utcDay } from "../../format/time.ts";
 import { costsHref } from "../links.ts";
-import { type Span, timesOf } from "../spans/span.ts";
-import { dayOf, timeOf } from "../spans/utc_days.ts";
-import { endOfBar, type Group, MAX_ROWS } from "./span.ts";
+import { instantOf, minuteIn, startOfDay, timeOf } from "../spans/days.ts";
+import { endOfBar, nameTime, type Span, startOfBar, timesOf } from "../spans/span.ts";
+import { type Group, MAX_ROWS } from "./span.ts";
 
 /** A model or an agent with its calls and cost in the span. */
 export interface Spender {
@@ -60,40 +58,38 @@ export function SpendChart({ rows, spenders, total, span, group, today }: {
         note: cost_usd === null ? undefined : shortUsd(cost_usd, decimals),
       }))}
       format={shortUsd}
-      pointTitle={span.isHourly ? "Hour (UTC)" : "Day (UTC)"}
+      pointTitle={span.isHourly ? "Hour" : "Day"}
+      zone={span.time_zone}
     />
   );
 }
 
 /** Says where the bars begin, if the answer has no room for all. */
-function cutOf(rows: readonly CostRow[], { isHourly }: Span): string {
+function cutOf(rows: readonly CostRow[], { time_zone }: Span): string {
   if (rows.length < MAX_ROWS) return "";
   const { day, hour } = rows.at(-1)!;
-  const first = isHourly ? `${hour!.slice(11, 16)} UTC` : day;
+  const first = hour ? minuteIn(time_zone, Date.parse(hour)) : day;
   return ` Bars before ${first} are not drawn, and that one not in full.`;
 }
 
 /** Returns a point for every hour or day of a span, also for those without calls. */
 export function pointsOf(rows: readonly CostRow[], span: Span, group: Group, today: string): Point[] {
+  const { time_zone } = span;
   const values = new Map<number, Map<string, number | null>>();
   for (const row of rows) {
-    const start = Date.parse((row.hour ?? row.day)!);
+    const start = startOfBar(span, row);
     const point = values.get(start) ?? new Map();
     point.set(labelOf(row, group), row.cost_usd);
     values.set(start, point);
   }
-  const day = Date.parse(today);
-  const bounds = { first: Math.min(day, ...values.keys()), end: day + DAY_MS };
-  return timesOf(span, bounds).map((at) => {
-    const start = toIso(at);
-    const short = span.isHourly ? start.slice(11, 16) : utcDay(start);
-    return {
-      label: span.isHourly ? `${utcDay(start)}, ${short} UTC` : dayOf(at),
-      ...{ short, at },
-      values: values.get(at) ?? new Map(),
-      href: costsHref({ from: timeOf(at), to: endOfBar(span, at) }),
-    };
-  });
+  const day = instantOf(today, time_zone);
+  const bounds = { first: Math.min(day, ...values.keys()), end: startOfDay(day, time_zone, 1) };
+  return timesOf(span, bounds).map((at) => ({
+    ...nameTime(at, span),
+    at,
+    values: values.get(at) ?? new Map(),
+    href: costsHref({ from: timeOf(at, time_zone), to: timeOf(endOfBar(span, at), time_zone) }),
+  }));
 }
 
 /** Says what was spent, and on what most of it. */

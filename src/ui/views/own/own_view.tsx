@@ -32,13 +32,13 @@ export function OwnView() {
   );
 }
 
-function Parts({ own: { key, today, month, budgets, sessions, refusals } }: { own: Own }) {
+function Parts({ own: { key, time_zone, today, month, budgets, sessions, refusals } }: { own: Own }) {
   return (
     <>
       <Card title="Spent">
         <Stats>
-          <Spent label="Today (UTC)" {...today} />
-          <Spent label="This month (UTC)" {...month} />
+          <Spent label={`Today (${time_zone})`} {...today} />
+          <Spent label={`This month (${time_zone})`} {...month} />
         </Stats>
         <p class="facts">
           <span>

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { spanOf, SPANS, timesOf } from "./span.ts";
-import { daysOf } from "./utc_days.ts";
+import { endOfBar, nameTime, spanOf, SPANS, startOfBar, timesOf } from "./span.ts";
+import { type Calendar, UTC } from "../../../contract/calendars/zones.ts";
+import { daysOf } from "./days.ts";
 
 /** A Wednesday, half past twelve. */
 const NOW = Date.parse("2026-11-25T12:30:00.000Z");
 
-const of = (query: string) => spanOf(new URLSearchParams(query), NOW);
+const of = (query: string, calendar = UTC) => spanOf(new URLSearchParams(query), NOW, calendar);
 
 Deno.test("a span has its days, and is compared with the same length before it, up to the same hour if it has not ended", () => {
   const expected: Record<string, [from?: string, to?: string, compareFrom?: string, compareTo?: string]> = {
@@ -49,7 +50,7 @@ Deno.test("a span has its days, and is compared with the same length before it, 
 });
 
 Deno.test("a month is compared with all of the month before once it is over, and with no more than that before", () => {
-  const at = (time: string, query: string) => spanOf(new URLSearchParams(query), Date.parse(time));
+  const at = (time: string, query: string) => spanOf(new URLSearchParams(query), Date.parse(time), UTC);
   const march = at("2026-03-31T12:30:00Z", "span=month");
   assert.deepEqual([march.compare_from, march.compare_to], ["2026-02-01", "2026-03-01"]);
   const february = at("2026-03-31T12:30:00Z", "span=last-month");
@@ -82,7 +83,7 @@ Deno.test("a span is named in words, as is the one before it, and has the fields
   ];
   for (const [query, ...expected] of shown) {
     const span = of(query!);
-    assert.deepEqual([span.title, span.before, ...daysOf(span.from, span.to, NOW)], expected, query);
+    assert.deepEqual([span.title, span.before, ...daysOf(span, NOW)], expected, query);
   }
 });
 
@@ -97,4 +98,55 @@ Deno.test("up to two days are drawn by hours, each of them, and longer spans by 
   assert.deepEqual(times("from=2026-11-23&to=2026-11-25"), [true, 48]);
   assert.deepEqual(times("span=last-week"), [false, 7]);
   assert.deepEqual(times("span=all"), [false, 2]);
+});
+
+const BERLIN: Calendar = { timeZone: "Europe/Berlin", weekStart: "sunday", monthStartDay: 15 };
+
+Deno.test("the spans of a zone are of its days, with its weeks and months, and a day of 25 hours is one", () => {
+  const spans = (query: string, calendar: Calendar, at: string) => {
+    const { from, to, compare_from, compare_to, before } = spanOf(
+      new URLSearchParams(query),
+      Date.parse(at),
+      calendar,
+    );
+    return [from, to, compare_from, compare_to, before];
+  };
+  // It is the 26th in Berlin.
+  const late = "2026-11-25T23:30:00Z";
+  const shown = (query: string) => spans(query, BERLIN, late);
+  assert.deepEqual(shown("span=today"), [
+    ...["2026-11-26", undefined, "2026-11-25", "2026-11-25", "the day before"],
+  ]);
+  assert.deepEqual(shown("span=week").slice(0, 3), ["2026-11-22", undefined, "2026-11-15"]);
+  assert.deepEqual(shown("span=month").slice(0, 3), ["2026-11-15", undefined, "2026-10-15"]);
+  assert.deepEqual(shown("span=last-month").slice(0, 4), [
+    ...["2026-10-15", "2026-11-15", "2026-09-15", "2026-10-15"],
+  ]);
+  // The clock is set back on October 25th.
+  assert.deepEqual(shown("from=2026-10-25&to=2026-10-26"), [
+    ...["2026-10-25", "2026-10-26", "2026-10-24", "2026-10-25", "the day before"],
+  ]);
+  assert.deepEqual(shown("from=2026-10-24&to=2026-10-26").at(-1), "the 2 days before");
+});
+
+Deno.test("bars are of the days and hours of a zone: 25 hours of one day, and half an hour where a day begins in one", () => {
+  const bars = (query: string, timeZone: string) => {
+    const span = of(query, { ...UTC, timeZone });
+    const times = timesOf(span, { first: NOW, end: NOW });
+    return { span, times, names: times.map((at) => nameTime(at, span)) };
+  };
+  const { times, names } = bars("from=2026-10-25&to=2026-10-26", "Europe/Berlin");
+  assert.deepEqual([times.length, new Set(names.map(({ label }) => label)).size], [25, 25]);
+  assert.deepEqual(names[0], { label: "Oct 25, 00:00+02:00 (Europe/Berlin)", short: "00:00" });
+  const week = bars("from=2026-10-20&to=2026-10-30", "Europe/Berlin");
+  assert.deepEqual(week.names.map(({ label }) => label.slice(8)).join(" "), "20 21 22 23 24 25 26 27 28 29");
+  const india = bars("from=2026-11-24&to=2026-11-25", "Asia/Kolkata");
+  assert.deepEqual([india.times.length, india.names[0]!.short, india.names[1]!.short], [
+    25,
+    "00:00",
+    "00:30",
+  ]);
+  // The hour of UTC in which the day begins is its first bar, and the one in which it ends is cut.
+  assert.equal(startOfBar(india.span, { hour: "2026-11-23T18:00:00.000Z" }), india.times[0]);
+  assert.equal(endOfBar(india.span, india.times.at(-1)!), Date.parse("2026-11-24T18:30:00Z"));
 });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describeSpan, describeTime, timeOf } from "./utc_days.ts";
+import { describeSpan, timeOf } from "./days.ts";
 
 Deno.test("a span of the URL is described by days, and by the minutes of UTC within one", () => {
   const shown: [from: string | undefined, to: string | undefined, text: string][] = [
@@ -15,11 +15,19 @@ Deno.test("a span of the URL is described by days, and by the minutes of UTC wit
     ["soon", undefined, "from soon"],
     [undefined, undefined, ""],
   ];
-  for (const [from, to, text] of shown) assert.equal(describeSpan(from, to), text);
+  for (const [from, to, text] of shown) assert.equal(describeSpan(from, to, "UTC"), text);
+  assert.equal(
+    describeSpan("2026-11-24T09:00:00Z", "2026-11-24T10:00:00Z", "Europe/Berlin"),
+    "on 2026-11-24 from 10:00 to 11:00+01:00 (Europe/Berlin)",
+  );
+  assert.equal(
+    describeSpan("2026-11-23T23:00:00Z", "2026-11-25", "Europe/Berlin"),
+    "on 2026-11-24",
+  );
 });
 
 Deno.test("a time of the URL is a day where it is the start of one", () => {
   const day = Date.parse("2026-11-24");
-  assert.deepEqual([timeOf(day), timeOf(day + 1)], ["2026-11-24", "2026-11-24T00:00:00.001Z"]);
-  assert.equal(describeTime("2026-11-24T00:00:00.001Z"), "2026-11-24 00:00 UTC");
+  assert.deepEqual([timeOf(day, "UTC"), timeOf(day + 1, "UTC")], ["2026-11-24", "2026-11-24T00:00:00.001Z"]);
+  assert.equal(timeOf(day - 3_600_000, "Europe/Berlin"), "2026-11-24");
 });

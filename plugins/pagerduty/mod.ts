@@ -1,0 +1,51 @@
+import type { ChannelKit } from "../../src/delivery/channels/mod.ts";
+
+// PagerDuty takes 1,024 characters of summary, and 512 KB in all
+// (https://developer.pagerduty.com/docs/events-api-v2/trigger-events, 2026-11-27).
+const MAX_SUMMARY_CHARS = 1_024;
+const MAX_FACTS = 50;
+const MAX_LABEL_CHARS = 100;
+const MAX_VALUE_CHARS = 1_000;
+
+/** Opens incidents of PagerDuty by version 2 of its Events API. */
+export default ({ defineHttpChannel, z, httpUrl, oneLine, limitFacts }: ChannelKit) =>
+  defineHttpChannel({
+    kind: "pagerduty",
+    summary: "Opens an incident of PagerDuty",
+    settings: z.object({
+      routing_key: z.string().regex(
+        /^[A-Za-z0-9]{32}$/,
+        "must be the 32 letters and digits of an integration key",
+      )
+        .meta({ secret: true }).describe("The integration key of a service with Events API v2"),
+      url: httpUrl.default("https://events.pagerduty.com/v2/enqueue").describe(
+        "Of a service region EU: `https://events.eu.pagerduty.com/v2/enqueue`",
+      ),
+    }),
+    request: ({ routing_key, url }, { id, incident, title, severity, at, environment, facts, type }) => ({
+      url,
+      payload: {
+        routing_key,
+        event_action: type === "alert.resolved"
+          ? "resolve"
+          : type === "alert.acknowledged"
+          ? "acknowledge"
+          : "trigger",
+        dedup_key: incident ?? id,
+        client: "Purser",
+        payload: {
+          summary: oneLine(title, MAX_SUMMARY_CHARS) || "–",
+          source: oneLine(environment, MAX_VALUE_CHARS) || "–",
+          severity,
+          timestamp: at,
+          class: type,
+          custom_details: Object.fromEntries(
+            limitFacts(facts, MAX_FACTS).map(({ label, value }) => [
+              oneLine(label, MAX_LABEL_CHARS),
+              oneLine(value, MAX_VALUE_CHARS),
+            ]),
+          ),
+        },
+      },
+    }),
+  });

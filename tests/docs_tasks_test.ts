@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { systemClock } from "../src/kernel/clock.ts";
+import { answerTo } from "./harness/answers.ts";
+import { until } from "./harness/deliveries.ts";
+import { blocks, readDocument, words } from "./harness/documents.ts";
+import { startFakeProvider } from "./harness/fake_provider.ts";
+import { openHttpClient } from "./harness/http_client.ts";
+import { inDirectory } from "./harness/in_directory.ts";
+import { inProcess } from "./harness/in_process.ts";
+import { openTestPurser } from "./harness/test_purser.ts";
+
+/** The pages for one task each: all their commands run as they are written, in the order of the page. */
+
+const FIXTURES = new URL("./fixtures/logs/", import.meta.url).pathname;
+
+/** Runs a command line in a home folder, in which its files are; returns what it prints. */
+async function run(line: string, home: string): Promise<string> {
+  const env = {
+    ...Deno.env.toObject(),
+    HOME: home,
+    XDG_CONFIG_HOME: `${home}/config`,
+    XDG_DATA_HOME: home,
+    PURSER_API_KEY: "",
+  };
+  const [program, ...args] = words(line.replaceAll(/\b[\w-]+\.(?:key|db)\b/g, `${home}/$&`));
+  assert.equal(program, "purser");
+  const { code, out, err } = await inProcess({ env }, args);
+  assert.equal(code, 0, `${line}\n${out}${err}`);
+  return out + err;
+}
+
+/** Runs the commands below a heading of a page; returns what they print. */
+async function runSection(page: string, heading: string, home: string): Promise<string> {
+  let printed = "";
+  const lines = blocks(await readDocument(`docs/${page}`), "sh", heading).join("").trim().split("\n");
+  for (const line of lines) printed += await run(line, home);
+  return printed;
+}
+
+/** Returns the headings of a page that have commands to run. */
+async function sectionsOf(page: string): Promise<string[]> {
+  const text = await readDocument(`docs/${page}`);
+  return [...text.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading!)
+    .filter((heading) => blocks(text, "sh", heading).length > 0);
+}
+
+/** Runs all commands of a page; returns what each section prints. */
+async function runPage(page: string, home: string): Promise<Record<string, string>> {
+  const printed: Record<string, string> = {};
+  for (const heading of await sectionsOf(page)) printed[heading] = await runSection(page, heading, home);
+  return printed;
+}
+
+async function copyFolder(from: string, to: string): Promise<void> {
+  await Deno.mkdir(to, { recursive: true });
+  for await (const { name, isDirectory } of Deno.readDir(from)) {
+    if (isDirectory) await copyFolder(`${from}/${name}`, `${to}/${name}`);
+    else await Deno.copyFile(`${from}/${name}`, `${to}/${name}`);
+  }
+}
+
+Deno.test("docs/laptop.md: logs are imported, a plan pays for one agent, and the status line and a gate are set", () =>
+  inDirectory(async (home) => {
+    for (const logs of ["claude-code/03-subagents", "codex/01-single"]) {
+      await copyFolder(FIXTURES + logs, home);
+    }
+    const printed = await runPage("laptop.md", home);
+    assert.match(printed["What they have cost"]!, /^Claude Code +16 +\$0\.428476$/m);
+    assert.match(printed["What they have cost"]!, /^codex +openai:gpt-5\.5 /m);
+    assert.match(printed["A subscription pays"]!, /^Claude Code +0 +-\$0\.428476 +\$0\.428476 +16 +16$/m);
+    assert.match(printed["A limit"]!, /^Day +\$20 .* ok /m);
+    const settings = await Deno.readTextFile(`${home}/.claude/settings.json`);
+    assert.match(settings, /statusline[^]*PostToolBatch/);
+  }));
+
+Deno.test("docs/customers.md: calls of two customers and of none are reported, limited and raised by name", () =>
+  inDirectory(async (home) => {
+    const page = "customers.md";
+    await runSection(page, "Name the customer", home);
+    await using fake = await startFakeProvider((request) =>
+      answerTo(request, {
+        text: "Hello",
+        usage: { inputTokens: 1, outputTokens: Number(request.body.messages[0].content) },
+      })
+    );
+    await using purser = await openTestPurser({
+      fake,
+      clock: systemClock,
+      sqlite: undefined,
+      config: { dbUrl: `file:${home}/purser/purser.db`, allowPrivateNetworks: ["127.0.0.0/8"] },
+    });
+    const client = openHttpClient(purser);
+    const key = (await Deno.readTextFile(`${home}/shop.key`)).trim();
+    const [, header] = (await readDocument(`docs/${page}`)).match(/"x-purser-tags": "customer=(\w+)"/)!;
+    /** A call as the program of the page makes it, whose answer has that many tokens of $0.60 a million. */
+    const call = async (customer?: string, tokens = 1) => {
+      const answer = await client.raw("POST", "/v1/chat/completions", {
+        key,
+        headers: customer === undefined ? {} : { "x-purser-tags": `customer=${customer}` },
+        body: { model: "gpt-4o-mini", messages: [{ role: "user", content: String(tokens) }] },
+      });
+      await answer.body?.cancel();
+      return answer.status;
+    };
+    for (const customer of [header, "globex", undefined]) {
+      assert.equal(await call(customer, 100_000_000), 200);
+    }
+    const costs = await runSection(page, "What each customer costs", home);
+    assert.match(costs, /^acme +█+ +\$60[^]*^globex +█+ +\$60/m);
+    await runSection(page, "Alerts", home);
+    const limits = await runSection(page, "Limits", home);
+    assert.match(limits, /^Acme +\$439\.9[^]*^globex +\$60\.0.* reached$/m);
+    // The server reads budgets that another process has added a moment later.
+    await until(async () => await call("globex") === 402);
+    assert.equal(await call(header), 200, "the exception has room");
+    assert.equal(await call(), 200, "a call without a customer counts in neither");
+    await run(blocks(await readDocument(`docs/${page}`), "text", "Limits").join("").trim(), home);
+    await until(async () => await call("globex") === 200);
+  }));
+
+Deno.test("docs/telemetry.md and docs/first_week.md: every command runs on a new machine", () =>
+  inDirectory(async (home) => {
+    const telemetry = await runPage("telemetry.md", `${home}/telemetry`);
+    assert.match(telemetry["Variables"]!, /OTEL_EXPORTER_OTLP_ENDPOINT/);
+    const week = await runPage("first_week.md", `${home}/week`);
+    assert.match(week["Day 1: a copy of the ledger"]!, /backup\.db/);
+    assert.match(week["Day 2: alerts that reach people"]!, /^log +log +delivered/m);
+  }));
