@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
-import { createAlertEvaluator, writeDigests } from "../src/alerts/mod.ts";
+import { writeDigests } from "../src/alerts/digests/mod.ts";
+import { createAlertEvaluator } from "../src/alerts/mod.ts";
 import { quietUntil } from "../src/config/mod.ts";
 import { localTime } from "../src/contract/calendars/zones.ts";
 import { deliverDue } from "../src/delivery/mod.ts";

@@ -1,13 +1,13 @@
-import type { Digest } from "../contract/alerts/digests.ts";
-import { type Calendar, dateIn, localTime, timeOfLocal, UTC } from "../contract/calendars/zones.ts";
-import type { DigestPeriod } from "../contract/values.ts";
-import { startOf } from "../contract/windows.ts";
-import type { Fact, Notification } from "../delivery/channels/mod.ts";
-import { type DeliveryContext, sendOnce, type TestContext, type TestResult } from "../delivery/mod.ts";
-import { DAY_MS, HOUR_MS, toIso } from "../kernel/clock.ts";
-import { formatUsd, parseTotalUsd } from "../kernel/money.ts";
-import { forecastCosts, listCosts, listTopCosts, readCostTotal } from "../ledger/mod.ts";
-import type { Store } from "../store/mod.ts";
+import type { Digest } from "../../contract/alerts/digests.ts";
+import { type Calendar, dateIn, localTime, timeOfLocal, UTC } from "../../contract/calendars/zones.ts";
+import type { DigestPeriod } from "../../contract/values.ts";
+import { startOf } from "../../contract/windows.ts";
+import type { Fact, Notification } from "../../delivery/channels/mod.ts";
+import { type DeliveryContext, sendOnce, type TestContext, type TestResult } from "../../delivery/mod.ts";
+import { DAY_MS, HOUR_MS, toIso } from "../../kernel/clock.ts";
+import { formatUsd, parseTotalUsd } from "../../kernel/money.ts";
+import { forecastCosts, listCosts, listTopCosts, readCostTotal } from "../../ledger/mod.ts";
+import type { Store } from "../../store/mod.ts";
 
 /*
  * Digests of the spending of the last whole day or week, for the channels with the setting `digest`. What is owed follows from the
