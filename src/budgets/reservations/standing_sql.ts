@@ -46,8 +46,9 @@ import {
  *   a  what each counter has settled and reserved
  *   s  the budgets b with those amounts
  *
- * Each is materialized, or SQLite would copy an expression into every use of it. Budgets are found by their scope, so
- * the cost grows with those that match, not with those that exist.
+ * Those with several uses are materialized, or end in a LIMIT, or SQLite would copy an expression into every use of it. Of a
+ * single call, only b is: each table, and each index that SQLite makes for one, costs as much as what it holds. Budgets are
+ * found by their scope, so the cost grows with those that match, not with those that exist.
  */
 
 /** The columns of a call to decide on; `each_row v` has them. */
