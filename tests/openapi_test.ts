@@ -74,6 +74,7 @@ const OPERATIONS = {
   listAnomalies: "GET /anomalies",
   listApiKeyNames: "GET /key-names",
   getOwnView: "GET /me",
+  getPrice: "GET /prices/rows/{price_id}",
   listApiKeys: "GET /keys",
   listBudgetCounters: "GET /budgets/{budget_id}/counters",
   listBudgetRaises: "GET /budgets/{budget_id}/raises",
@@ -190,6 +191,8 @@ const REQUESTS: [method: string, path: string, body?: unknown, headers?: Headers
   ["GET", "/costs?group_by=agent&split_by=model", undefined, { accept: "text/csv" }],
   ["GET", "/costs?group_by=hour&from=2026-11-01&to=2026-11-02T00:00:00%2B01:00&agent_id=a&limit=5"],
   ["POST", "/costs/events", [EVENT]],
+  ["GET", "/digest"],
+  ["POST", "/channels/log/digest"],
   ["POST", "/sightings", SIGHTINGS],
   ["GET", "/prices?model=gpt-5-mini&provider=openai&at=2026-11-01&service_tier=flex"],
   ["GET", `/costs/calls/${EVENT.call_id}`],
@@ -251,8 +254,6 @@ Deno.test("every operation responds as documented", async () => {
   }]);
   const { body: [{ alert_id }] } = await purser.api("GET", "/alerts/history?limit=1");
   await purser.api("POST", `/alerts/history/${alert_id}/ack`, { note: "x" });
-  await purser.api("GET", "/digest");
-  await purser.api("POST", "/channels/log/digest");
   await purser.api("DELETE", place);
   const budget = (await purser.api("POST", "/budgets", { name: "A", limit_usd: 1, per: "day" })).headers;
   const at = budget.get("location")!;
@@ -297,6 +298,7 @@ Deno.test("every operation responds as documented", async () => {
   const price = { provider: "a", model: "b", input_usd_per_million: 1, output_usd_per_million: 1 };
   const { price_id } = (await purser.api("PUT", "/prices/rows", price)).body;
   await purser.api("GET", "/prices/rows");
+  await purser.api("GET", `/prices/rows/${price_id}`);
   await purser.api("DELETE", `/prices/rows/${price_id}`);
   await purser.api("DELETE", "/agents/a");
   const key = await purser.api("POST", "/keys", {
