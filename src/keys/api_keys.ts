@@ -288,10 +288,7 @@ export async function listKeys(
 }
 
 /** Returns one key. Throws `not_found`. */
-export async function getKey(
-  ctx: Pick<KeyContext, "store" | "clock">,
-  keyId: string,
-): Promise<ApiKey> {
+export async function getKey(ctx: Pick<KeyContext, "store" | "clock">, keyId: string): Promise<ApiKey> {
   const row = await readKey(ctx.store, keyId);
   if (!row) throw keyNotFound(keyId);
   const sessions = await countSessions(ctx, [keyId]);
@@ -321,10 +318,7 @@ function keyNotFound(keyId: string): PurserError {
  * Revokes a key: at once in this process, within `KEY_CACHE_MS` in others on the same database. A key that is revoked already
  * stays as it is. Throws `not_found`.
  */
-export async function revokeKey(
-  ctx: EditContext,
-  keyId: string,
-): Promise<void> {
+export async function revokeKey(ctx: EditContext, keyId: string): Promise<void> {
   await replaceState(`API key ${keyId}`, async () => {
     const now = ctx.clock.now();
     const before = await readKey(ctx.store, keyId);
@@ -381,12 +375,10 @@ export async function rotateKey(
     const renewal = expiresAt === undefined ? [] : await renew(ctx, before, expiresAt, now);
     const row: KeyRow = {
       ...before,
-      ...{
-        hash: hashSecret(secret),
-        previousHash: before.hash,
-        previousUntil: now + graceMs,
-        rotatedAt: now,
-      },
+      hash: hashSecret(secret),
+      previousHash: before.hash,
+      previousUntil: now + graceMs,
+      rotatedAt: now,
       expiresAt: expiresAt === undefined ? before.expiresAt : expiresAt,
     };
     await ctx.store.write([

@@ -46,8 +46,9 @@ const NEAR = `CASE s.warn_at WHEN '[]' THEN s.amount ELSE ${
 
 /** The calls, with whether each fits in every budget that refuses: `decideCall()` as a condition of the write. */
 const verdicts = (standings: string, fitsStop: string, fitsStrict: string, group: string) =>
-  `d AS MATERIALIZED (
-  SELECT min(n) AS n, min(CASE WHEN fits THEN 1 ELSE 0 END) AS fits, max(strictness) AS strictness, min(until_near) AS headroom FROM (
+  `d AS (
+  SELECT min(n) AS n, min(CASE WHEN fits THEN 1 ELSE 0 END) AS fits, max(strictness) AS strictness, min(until_near) AS headroom,
+    ${SPENT_IN_ALL} AS spent FROM (
     SELECT s.n, CASE WHEN s.mode = 'stop' THEN 0 WHEN s.action = 'watch' THEN 1 ELSE 2 END AS strictness, CASE WHEN ${
     isOfPlan("s.scope")
   } THEN -1 ELSE ${NEAR} - s.settled END AS until_near,
@@ -79,10 +80,6 @@ const NO_CALLER = BUDGETED.map(() => "NULL").join(", ");
 const reserve = (isOne: boolean) => {
   const of = (row: string, other: string) => isOne ? "true" : `${row}.n = ${other}.n`;
   const earlier = (amount: string) => isOne ? "" : ` + coalesce(e.${amount}, 0)`;
-  const row = (scope: string) =>
-    `SELECT ${scope}, r.at, r.id, coalesce(r.worst, r.estimate), r.estimate, d.strictness, ${SPENT_IN_ALL}, d.headroom,
-  ${DATABASE_NOW} + r.lease, CASE WHEN ${IS_HELD_NOW} THEN 1 ELSE 0 END, ${CALLER}
-FROM d ${ORDERED_JOIN} r ON ${of("r", "d")}`;
   return `INSERT INTO reservations (${COLUMNS})
 ${isOne ? WITH_STANDINGS.one : `${WITH_STANDINGS.many}, ${EARLIER}`}, ${
     verdicts(
@@ -94,9 +91,13 @@ ${isOne ? WITH_STANDINGS.one : `${WITH_STANDINGS.many}, ${EARLIER}`}, ${
       isOne ? "" : "GROUP BY n",
     )
   }
-${row("b.scope")} ${ORDERED_JOIN} b ON ${of("b", "d")} WHERE d.fits = 1
-UNION ALL ${row("r.run")} WHERE d.fits = 1 AND r.run IS NOT NULL
-ON CONFLICT DO NOTHING`; // two budgets may have the same scope
+SELECT x.scope, r.at, r.id, coalesce(r.worst, r.estimate), r.estimate, d.strictness, d.spent, d.headroom,
+  ${DATABASE_NOW} + r.lease, CASE WHEN ${IS_HELD_NOW} THEN 1 ELSE 0 END, ${CALLER}
+FROM d ${ORDERED_JOIN} r ON ${of("r", "d")}
+  ${ORDERED_JOIN} (SELECT n, scope FROM b UNION ALL SELECT n, run FROM r WHERE run IS NOT NULL LIMIT 9223372036854775807) x ON ${
+    of("x", "d")
+  }
+WHERE d.fits = 1 ON CONFLICT DO NOTHING`; // two budgets may have the same scope
 };
 
 const RESERVE = { one: reserve(true), many: reserve(false) };
@@ -119,7 +120,7 @@ ${WITH_STANDINGS.one}, ${
     "",
   )
 }
-SELECT x.scope, r.at, r.id, coalesce(r.worst, r.estimate), r.estimate, coalesce(d.strictness, 0), ${SPENT_IN_ALL},
+SELECT x.scope, r.at, r.id, coalesce(r.worst, r.estimate), r.estimate, coalesce(d.strictness, 0), d.spent,
   coalesce(d.headroom, -1), ${DATABASE_NOW} + r.lease, 0, ${NO_CALLER}
 FROM r CROSS JOIN d CROSS JOIN (SELECT scope FROM b UNION SELECT agent FROM r) x
 WHERE coalesce(d.fits, 1) = 1`;

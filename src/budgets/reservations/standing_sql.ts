@@ -42,13 +42,14 @@ import {
  *   g  the scopes of each call by the shapes of budgets, of which there are few
  *   b  the budgets that match each call, with the counter (scope and start) that it counts in
  *   k  their counters
- *   m  the runs that count under the run of a counter
+ *   m  the runs below the run of a counter
  *   u  the calls after the counters of the ledger, by their scopes of shapes
  *   a  what each counter has settled and reserved
  *   s  the budgets b with those amounts
  *
- * Each is materialized, or SQLite would copy an expression into every use of it. Budgets are found by their scope, so
- * the cost grows with those that match, not with those that exist.
+ * Those with several uses are materialized, or end in a LIMIT, or SQLite would copy an expression into every use of it. Of a
+ * single call, only b is: each table, and each index that SQLite makes for one, costs as much as what it holds. Budgets are
+ * found by their scope, so the cost grows with those that match, not with those that exist.
  */
 
 /** The columns of a call to decide on; `each_row v` has them. */
@@ -94,15 +95,16 @@ export const CALL_INTEGERS: readonly string[] = [
 ];
 
 /** One call, whose columns are bound in their order. */
-const ONE_CALL = `r AS MATERIALIZED (SELECT ${
+const ONE_CALL = `r AS NOT MATERIALIZED (SELECT ${
   CALL_COLUMNS.map((column, index) =>
     `CAST(?${index + 1} AS ${CALL_INTEGERS.includes(column) ? "BIGINT" : "TEXT"}) AS ${column}`
   ).join(", ")
 })`;
 
-const CALLS = `r AS MATERIALIZED (SELECT ${
-  CALL_COLUMNS.map((column) => `v.${column} AS ${column}`).join(", ")
-} FROM each_row v)`;
+const calls = (isOne: boolean) =>
+  `r AS ${isOne ? "NOT " : ""}MATERIALIZED (SELECT ${
+    CALL_COLUMNS.map((column) => `v.${column} AS ${column}`).join(", ")
+  } FROM each_row v)`;
 
 /** SQL for the scopes of calls `r` by the shapes of budgets. */
 const SHAPED = `g AS MATERIALIZED (
@@ -147,9 +149,11 @@ const ofBudget = (n: string, counter: string, at: string) =>
   } AS extra, x.warn_at, ${PART} AS part, ${counter} AS scope`;
 
 /** The calls, each with one of the scopes that budgets name. */
-const NAMED = [`SELECT r.*, '${ALL_CALLS}' AS named FROM r`]
-  .concat(BUDGETED.map((kind) => `SELECT r.*, r.${kind} FROM r WHERE r.${kind} IS NOT NULL`))
-  .concat(`SELECT r.*, g.scope FROM g ${ORDERED_JOIN} r ON r.n = g.n WHERE g.scope IS NOT NULL`)
+const COUNTED_CALL = ["n", ...COUNTED, "at", "hour", "day", "week", "month", "quarter", "days_30"]
+  .map((column) => `r.${column}`).join(", ");
+const NAMED = [`SELECT ${COUNTED_CALL}, '${ALL_CALLS}' AS named FROM r`]
+  .concat(BUDGETED.map((kind) => `SELECT ${COUNTED_CALL}, r.${kind} FROM r WHERE r.${kind} IS NOT NULL`))
+  .concat(`SELECT ${COUNTED_CALL}, g.scope FROM g ${ORDERED_JOIN} r ON r.n = g.n WHERE g.scope IS NOT NULL`)
   .join(" UNION ALL ");
 
 /** SQL for the value that a budget `x` has a counter for, or the scope that it names. */
@@ -175,39 +179,44 @@ const START = `CASE WHEN x.calendar IS NOT NULL THEN ${windowStart("x.calendar",
 
 // With `each`, a budget stands aside where another names that very value for the same period.
 const BUDGETS = `b AS MATERIALIZED (
-  SELECT *, ${kindOfScope("scope")} AS kind, ${idOfScope("scope")} AS id FROM (
-    SELECT ${ofBudget("x.n", COUNTER, "x.at")}, ${START} AS starts,
-      CASE x.per WHEN 'hour' THEN 'minute' ELSE ${daysIn("x.calendar")} END AS counted_by, x.calendar
-    FROM (${VALUED}) x
-    WHERE ${COUNTER} IS NOT NULL AND (x.each IS NULL OR NOT EXISTS (SELECT 1 FROM budgets o ${
+  SELECT ${ofBudget("x.n", COUNTER, "x.at")}, ${START} AS starts,
+    CASE x.per WHEN 'hour' THEN 'minute' ELSE ${daysIn("x.calendar")} END AS counted_by, x.calendar
+  FROM (${VALUED}) x
+  WHERE ${COUNTER} IS NOT NULL AND (x.each IS NULL OR NOT EXISTS (SELECT 1 FROM budgets o ${
   indexedBy("budgets_enabled")
 }
-      WHERE o.enabled = 1 AND o.scope = x.value AND o.per = x.per AND o.each IS NULL))
-    UNION ALL
-    SELECT ${ofBudget("r.n", "(a.value ->> 0)", "r.at")}, 0, 'day', NULL
-    FROM r CROSS JOIN json_each(r.ancestors) a CROSS JOIN budgets x ${indexedBy("budgets_enabled")}
-    WHERE x.enabled = 1 AND x.scope IN ('', a.value ->> 1) AND x.per = 'run'
-    UNION ALL
-    SELECT r.n, NULL, NULL, 'run', j.value ->> 2, 'refuse', CAST(j.value ->> 3 AS BIGINT), CAST(j.value ->> 1 AS BIGINT), 0, '[]', NULL, j.value ->> 0, 0, 'day', NULL
-    FROM r CROSS JOIN json_each(r.runs) j
-    LIMIT ${FOREVER}
-  ) matching
+    WHERE o.enabled = 1 AND o.scope = x.value AND o.per = x.per AND o.each IS NULL))
+  UNION ALL
+  SELECT ${ofBudget("r.n", "(a.value ->> 0)", "r.at")}, 0, 'day', NULL
+  FROM r CROSS JOIN json_each(r.ancestors) a CROSS JOIN budgets x ${indexedBy("budgets_enabled")}
+  WHERE x.enabled = 1 AND x.scope IN ('', a.value ->> 1) AND x.per = 'run' AND r.ancestors <> '[]'
+  UNION ALL
+  SELECT r.n, NULL, NULL, 'run', j.value ->> 2, 'refuse', CAST(j.value ->> 3 AS BIGINT), CAST(j.value ->> 1 AS BIGINT), 0, '[]', NULL, j.value ->> 0, 0, 'day', NULL
+  FROM r CROSS JOIN json_each(r.runs) j WHERE r.runs <> '[]'
 )`;
 
+/** SQL for the dimension of a scope, and for the id in it. */
+const ENTITY = `${kindOfScope("scope")} AS kind, ${idOfScope("scope")} AS id`;
+
 /** The counters of matching budgets; `counted_by`: the kind of the counters that are added up, by minute or by the days of a zone. */
-const COUNTERS = `k AS MATERIALIZED (SELECT DISTINCT scope, starts, counted_by, kind, id FROM b)`;
+const COUNTERS = `k AS MATERIALIZED (
+  SELECT scope, starts, counted_by, ${ENTITY}
+  FROM (SELECT DISTINCT scope, starts, counted_by FROM b) counters
+)`;
 
 /** Those of a single call, of which there are few: each budget by itself. */
-const ITS_COUNTERS = "k AS (SELECT * FROM b)";
+const ITS_COUNTERS = `k AS NOT MATERIALIZED (SELECT *, ${ENTITY} FROM b LIMIT ${FOREVER})`;
 
 /** Given counters, as a JSON array of [scope, start, counted by]. */
 const GIVEN_COUNTERS = `k AS MATERIALIZED (
-  SELECT scope, starts, counted_by, ${kindOfScope("scope")} AS kind, ${idOfScope("scope")} AS id
+  SELECT scope, starts, counted_by, ${ENTITY}
   FROM (SELECT value ->> 0 AS scope, CAST(value ->> 1 AS BIGINT) AS starts, value ->> 2 AS counted_by FROM json_each(?1)) counters
 )`;
 
 const RUNS = `m(scope, run_id) AS MATERIALIZED (
-  SELECT ${byBytes("scope")}, ${byBytes("id")} FROM k WHERE kind = 'run'
+  SELECT ${byBytes("k.scope")}, c.run_id FROM k ${ORDERED_JOIN} runs c ${
+  indexedBy("runs_by_parent")
+} ON c.parent_run_id = k.id WHERE k.kind = 'run'
   UNION SELECT m.scope, c.run_id FROM m ${ORDERED_JOIN} runs c ${
   indexedBy("runs_by_parent")
 } ON c.parent_run_id = m.run_id
@@ -247,9 +256,13 @@ const SESSION = `CASE WHEN k.starts <= coalesce((SELECT z.first_at FROM spend_co
   )
 } END`;
 
-const RUN = `(SELECT ${sumOfCounters("z")}
-    FROM m ${ORDERED_JOIN} spend_counters z ON z.kind = 'run' AND z.scope = m.run_id AND z.start = 0
-    WHERE m.scope = k.scope)`;
+/** SQL for whether a run has others below it, without which `m` isn't made. */
+const HAS_RUNS = `EXISTS (SELECT 1 FROM runs c ${indexedBy("runs_by_parent")} WHERE c.parent_run_id = k.id)`;
+const RUN = atMost64Bits(
+  `${wide(counterValue("run", "k.id"))} + CASE WHEN ${HAS_RUNS} THEN (SELECT ${sumOfCounters("z")} FROM m
+    ${ORDERED_JOIN} spend_counters z ON z.kind = 'run' AND z.scope = m.run_id AND z.start = 0
+    WHERE m.scope = k.scope) ELSE 0 END`,
+);
 
 const SETTLED = `CASE WHEN k.kind = 'run' THEN ${RUN}
     WHEN k.kind = 'session' THEN ${SESSION}
@@ -263,7 +276,7 @@ const OF_TAIL = `CASE WHEN k.kind = '${BY}' THEN ${
   sumOfTail(
     `c.at >= k.starts AND CASE k.kind WHEN '' THEN true ${
       BUDGETED.map((kind) => `WHEN '${kind}' THEN ${columnOf(kind)} = k.id`).join(" ")
-    } ELSE EXISTS (SELECT 1 FROM m WHERE m.scope = k.scope AND m.run_id = c.run_id) END`,
+    } ELSE c.run_id = k.id OR ${HAS_RUNS} AND EXISTS (SELECT 1 FROM m WHERE m.scope = k.scope AND m.run_id = c.run_id) END`,
   )
 } END`;
 
@@ -280,7 +293,7 @@ const AMOUNTS = `${atMost64Bits(`${wide(SETTLED)} + ${OF_TAIL}`)} AS settled,
 
 const with_ = (...expressions: string[]) => `WITH RECURSIVE ${expressions.join(",\n")}`;
 
-const standings = (more = "") => `s AS MATERIALIZED (SELECT k.*, ${AMOUNTS}${more} FROM k)`;
+const standings = (more = "") => `s AS (SELECT k.*, ${AMOUNTS}${more} FROM k LIMIT ${FOREVER})`;
 
 /** Up to `s`, of a single call. */
 const ofOne = (call: string, more?: string) =>
@@ -296,7 +309,7 @@ export const standingsOf = (calls: string) =>
   );
 
 /** Up to `s`, of one call and of many. */
-export const WITH_STANDINGS = { one: ofOne(CALLS), many: standingsOf(CALLS) };
+export const WITH_STANDINGS = { one: ofOne(calls(true)), many: standingsOf(calls(false)) };
 
 /** SQL for the cost of all calls. */
 export const SPENT_IN_ALL = atMost64Bits(
