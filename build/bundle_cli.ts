@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { makePricesLazy } from "./make_prices_lazy.ts";
 import { bundleHooks, dispatchHooks } from "./one_file.ts";
 import { CLI_PERMISSIONS } from "./permissions.ts";
 import { ROOT, runDeno } from "./run_deno.ts";
@@ -16,6 +17,7 @@ export async function bundleCli(folder: string, entry = join(ROOT, "cli.ts")): P
   const names = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
   const requireChunk = await findRequireChunk(folder, names);
   for (const name of names) await dropIdleImport(join(folder, name), requireChunk);
+  await makePricesLazy(folder, names);
   return names;
 }
 

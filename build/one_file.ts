@@ -1,4 +1,6 @@
 import { dirname, join, relative } from "node:path";
+import { Script } from "node:vm";
+import { sha256Hex } from "../src/kernel/encoding.ts";
 import { ROOT, runDeno } from "./run_deno.ts";
 
 /** A program of one command, in one file: a runtime takes half a millisecond for each file, and loads 120 for a hook. */
@@ -82,9 +84,11 @@ export async function bundleHooks(
   for (const [name, program] of Object.entries(HOOKS)) {
     await bundleToOneFile(join(folder, fileOf(name)), program, { root, files });
   }
-  return Object.keys(HOOKS).map(fileOf);
+  await Deno.copyFile(join(ROOT, "build", RUN_HOOK), join(folder, RUN_HOOK));
+  return [RUN_HOOK, ...Object.keys(HOOKS).map(fileOf)];
 }
 
+const RUN_HOOK = "run_hook.js";
 const fileOf = (hook: string) => `${hook}.js`;
 
 /** Returns the program that runs the program of a hook, or else the whole command line. `whole` is a path. */
@@ -92,11 +96,9 @@ export function dispatchHooks(runtime: "Deno" | "Node", whole: string): string {
   const [args, env, exit] = runtime === "Deno"
     ? ["Deno.args", "Deno.env.toObject()", "Deno.exit"]
     : ["process.argv.slice(2)", "process.env", "process.exit"];
-  const files = Object.fromEntries(Object.keys(HOOKS).map((name) => [name, `./${fileOf(name)}`]));
   return `const args = ${args};
-const hook = ${JSON.stringify(files)}[args[0]];
-if (hook !== undefined) {
-  const code = await (await import(String(hook))).runAtOnce(args, ${env});
+if (${JSON.stringify(Object.keys(HOOKS))}.includes(args[0])) {
+  const code = await (await import(${JSON.stringify(`./${RUN_HOOK}`)})).runHook(args[0], args, ${env});
   if (code !== undefined) ${exit}(code);
 }
 await import(${JSON.stringify(whole)});
@@ -151,7 +153,10 @@ async function bundleToOneFile(
       ...Object.values(files).flatMap((name) => ["--external", `./${name}`]),
       ...["--output", path, join(folder, entry + suffix)],
     ]);
-    await Deno.writeTextFile(path, escapeOthers(dropUnusedImports(await Deno.readTextFile(path))));
+    await Deno.writeTextFile(
+      path,
+      await toScript(escapeOthers(dropUnusedImports(await Deno.readTextFile(path)))),
+    );
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
@@ -164,6 +169,21 @@ function dropUnusedImports(text: string): string {
     (whole, name: string) =>
       text.split(new RegExp(`(?<![\\w$.])${RegExp.escape(name)}(?![\\w$])`)).length > 2 ? whole : "",
   );
+}
+
+/** Makes a script of a module, for `run_hook.js`: a function that is given a function for imports, and resolves to `runAtOnce()`. */
+async function toScript(module: string): Promise<string> {
+  const body = module
+    .replaceAll(/(?<![.\w$])import\(/g, "load(")
+    .replaceAll(
+      /\bimport\s*(\{[^}]*\})\s*from\s*("node:\w+");/g,
+      (_, names: string, from: string) => `const${names.replaceAll(/\s+as\s+/g, ":")}=await load(${from});`,
+    )
+    .replaceAll(/\bimport\s+([\w$]+)\s+from\s*("node:\w+");/g, "const{default:$1}=await load($2);")
+    .replace(/\bexport\s*\{\s*([\w$]+) as runAtOnce\s*\};\s*$/, "return $1;");
+  const script = `(async function(load){"use strict";${body}})\n`;
+  new Script(script); // throws for what only a module may have
+  return `/*${(await sha256Hex(script)).slice(0, 16)}*/${script}`;
 }
 
 /** Escapes the characters that aren't ASCII, all in texts and patterns: with one of them, a runtime holds two bytes for each. */

@@ -8,7 +8,7 @@ const PRIORITIES = { info: -1, warning: 0, critical: 1 };
  * `"plugins": ["./pushover_channel.ts"]`. Its dependencies are arguments, so it imports only types, and works beside a
  * compiled `purser` too.
  */
-export default ({ defineHttpChannel, z, httpUrl, oneLine, cutText, limitFacts, contextOf }: ChannelKit) =>
+export default ({ defineHttpChannel, z, httpUrl, oneLine, cutText, layOut }: ChannelKit) =>
   defineHttpChannel({
     kind: "pushover",
     summary: "Pushes to phones through Pushover",
@@ -21,15 +21,16 @@ export default ({ defineHttpChannel, z, httpUrl, oneLine, cutText, limitFacts, c
       }),
     }),
     request({ server, user, token }, notification) {
-      const facts = limitFacts(notification.facts, 20)
-        .map(({ label, value }) => `${oneLine(label, 100)}: ${oneLine(value, 300)}`);
+      const room = { title: 250, facts: 20, label: 100, value: 300, context: 300 };
+      const { facts, context } = layOut(notification, room);
+      const lines = facts.map(({ label, value }) => `${label}: ${value}`);
       return {
         url: `${server}/1/messages.json`,
         payload: {
           user,
           token,
           title: oneLine(notification.title, 250),
-          message: cutText([...facts, contextOf(notification)].join("\n"), 1_024),
+          message: cutText([...lines, context].join("\n"), 1_024),
           priority: PRIORITIES[notification.severity],
         },
       };

@@ -41,6 +41,10 @@ for (const kind of dialectKinds()) {
         });
         let calls = 0;
         const core = await purser.core.whole();
+        // The connection of another instance, of a server.
+        const other = dbUrl === undefined ? core.store : await database.open({ isMigrated: false });
+        await using closing = new AsyncDisposableStack();
+        if (other !== core.store) closing.defer(() => other.close());
         await fn({
           ...{ purser, pager, mail },
           async spend(usd, more = {}) {
@@ -50,7 +54,7 @@ for (const kind of dialectKinds()) {
             await core.drainDeliveries();
           },
           async follow() {
-            await Promise.all([resolveAlerts(core), resolveAlerts(core)]);
+            await Promise.all([resolveAlerts(core), resolveAlerts({ ...core, store: other })]);
             await deliverDue(deliveryContext(core), { timeoutMs: 10_000, attemptsPerChannel: 20 });
             await core.drainDeliveries();
           },

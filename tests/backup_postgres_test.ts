@@ -213,23 +213,31 @@ test(
   },
 );
 
-/** Waits until a restore inserts rows. */
-async function untilItInserts(): Promise<void> {
-  const sql = "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'INSERT INTO \"imported_events\"%'";
-  while ((await queryPostgres(server.urlOf("postgres"), sql)).length === 0);
+/** Rows of which a restore inserts for long enough to be stopped. */
+const MANY = 10_000;
+
+/** Asks one connection of the server until a condition on its sessions holds. */
+async function untilSessions(count: string): Promise<void> {
+  const ask = `DO $$ BEGIN
+  WHILE NOT (SELECT ${count}) LOOP PERFORM pg_stat_clear_snapshot(), pg_sleep(0.002); END LOOP; END $$`;
+  await queryPostgres(server.urlOf("postgres"), ask);
 }
 
+/** Waits until a restore inserts rows. */
+const untilItInserts = () =>
+  untilSessions(
+    `count(*) > 0 FROM pg_stat_activity WHERE query LIKE 'INSERT INTO "imported_events"%' AND pid <> pg_backend_pid()`,
+  );
+
 /** Waits until the server has ended all sessions of a database. */
-async function untilFree(url: string): Promise<void> {
-  const sql = `SELECT 1 FROM pg_stat_activity WHERE datname = '${new URL(url).pathname.slice(1)}'`;
-  while ((await queryPostgres(server.urlOf("postgres"), sql)).length > 0);
-}
+const untilFree = (url: string) =>
+  untilSessions(`count(*) = 0 FROM pg_stat_activity WHERE datname = '${new URL(url).pathname.slice(1)}'`);
 
 test("a restore to PostgreSQL that is killed or interrupted has changed nothing", async (url, place) => {
   const [small, large] = [`${place.folder}/small.db`, `${place.folder}/large.db`];
   await succeed(place, ["backup", "--to", small]);
   await Deno.copyFile(small, large);
-  makeLarge(large, 30_000);
+  makeLarge(large, MANY);
   await succeed(place, ["restore", "--from", small, "--db", url]);
   assert.equal(
     (await inProcess({ env: { ...place.env, PURSER_DB: url } }, ["run", "echo", "Second"])).code,
@@ -251,7 +259,7 @@ test("a restore to PostgreSQL that is killed or interrupted has changed nothing"
     assert.deepEqual(await queryPostgres(url, "SELECT 1 FROM pg_namespace WHERE nspname = 'empty'"), []);
   }
   await untilFree(url);
-  await succeed(place, ["restore", "--from", large, "--db", url, "--replace"]);
+  await succeed(place, ["restore", "--from", small, "--db", url, "--replace"]);
   assert.equal((await readBooks(url)).calls, 1);
 });
 
@@ -274,7 +282,7 @@ test(
       // Another schema is another database.
       await succeed(place, ["restore", "--from", backup, "--db", `${url}?schema=other`]);
     }
-    makeLarge(backup, 30_000);
+    makeLarge(backup, MANY);
     await untilFree(url);
     const child = start(there, ["restore", "--from", backup, "--replace"]);
     await untilItInserts();

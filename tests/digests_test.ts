@@ -39,6 +39,10 @@ for (const kind of dialectKinds()) {
           config: { timeZone: "Europe/Berlin", ...(dbUrl !== undefined && { dbUrl }) },
         });
         const core = await purser.core.whole();
+        // The connection of another instance, of a server.
+        const other = dbUrl === undefined ? core.store : await database.open({ isMigrated: false });
+        await using closing = new AsyncDisposableStack();
+        if (other !== core.store) closing.defer(() => other.close());
         let calls = 0;
         await fn({
           ...{ purser, channels },
@@ -49,7 +53,7 @@ for (const kind of dialectKinds()) {
             assert.equal(status, 201, JSON.stringify(body));
           },
           async write() {
-            await Promise.all([writeDigests(core), writeDigests(core)]);
+            await Promise.all([writeDigests(core), writeDigests({ ...core, store: other })]);
           },
           async deliver() {
             await deliverDue(deliveryContext(core), BOUNDS);
@@ -86,7 +90,7 @@ for (const kind of dialectKinds()) {
       assert.deepEqual([notification.type, notification.severity, notification.title], [
         "spending.digest",
         "info",
-        "Spending on 2026-11-01: $9",
+        "Spending on 2026-11-01 (Europe/Berlin): $9",
       ]);
       const facts = notification.facts.map(({ label, value }) => `${label}: ${value}`);
       assert.deepEqual(facts, [
@@ -123,8 +127,8 @@ for (const kind of dialectKinds()) {
         await deliver();
       }
       assert.deepEqual(channels[0]!.sent.map(({ notification }) => notification.title), [
-        "Spending from 2026-10-26 to 2026-11-01: $1",
-        "Spending from 2026-11-02 to 2026-11-08: $0",
+        "Spending from 2026-10-26 to 2026-11-01 (Europe/Berlin): $1",
+        "Spending from 2026-11-02 to 2026-11-08 (Europe/Berlin): $0",
       ]);
       const sent = await purser.api("POST", "/channels/c0/digest?period=weekly");
       assert.deepEqual([sent.status, sent.body.status], [200, "delivered"]);

@@ -100,7 +100,7 @@ test("the program of the gate imports and answers without the command line, and 
   await Deno.mkdir(alone);
   await Deno.writeTextFile(join(alone, "package.json"), '{ "type": "module" }');
   for (const { name } of Deno.readDirSync(folder)) {
-    if (!/^(purser|gate|genai_prices-.*|litellm-.*)\.js$/.test(name)) continue;
+    if (!/^(purser|run_hook|gate|genai_prices-.*|litellm-.*)\.js$/.test(name)) continue;
     await Deno.copyFile(join(folder, name), join(alone, name));
   }
   const session = "533e985d-597e-49f4-ab53-11c60e048775";
@@ -130,6 +130,16 @@ test("the program of the gate imports and answers without the command line, and 
   const { reason } = JSON.parse(out!);
   assert.match(reason, /^Purser: the budget Day is reached: /);
   assert.deepEqual(await hook(alone), { code, out, err: "" });
+  // The compiled code of the program is kept, and made anew where it is broken.
+  const caches = join(place.folder, "purser/hooks");
+  const [name, ...others] = [...Deno.readDirSync(caches)].map((entry) => entry.name);
+  assert.deepEqual(others, []);
+  const kept = await Deno.readFile(join(caches, name!));
+  for (const broken of [kept.slice(0, kept.length / 2), new Uint8Array(9), new Uint8Array()]) {
+    await Deno.writeFile(join(caches, name!), broken);
+    assert.deepEqual(await hook(alone), { code, out, err: "" });
+    assert.ok((await Deno.stat(join(caches, name!))).size > kept.length / 2);
+  }
   const calls = JSON.parse(await place.purser("cost", "--total", "--since", "all", "--json")).model_calls;
   assert.ok(calls > 0);
 });

@@ -30,18 +30,16 @@ async function run(command: readonly string[], env: Record<string, string>, cwd:
   return { code, out: text(stdout), err: text(stderr) };
 }
 
-/** Tries the demo, an agent with a tool, the books and the doctor. */
+/** Tries the demo, which runs agents with a tool and reads the books, a command that writes, and the doctor. */
 async function tryCommands(program: readonly string[], node?: string): Promise<void> {
   await using place = await newPlace();
   if (node) place.env.PATH = dirname(node) + delimiter + place.env.PATH;
   const purser = (...args: string[]) => run([...program, ...args], place.env, place.folder);
   const demo = await purser("demo");
   assert.deepEqual([demo.code, demo.err], [0, ""], demo.err);
-  assert.match(demo.out, /^helper .* \$0\.0001074 /m);
+  assert.match(demo.out, /calculator says 391[^]*^helper .* \$0\.0001074 /m);
   const set = await purser("agents", "set", "helper", "--model", "demo:echo", "--tool", "calculator");
   assert.equal(set.code, 0, set.err);
-  assert.match((await purser("run", "helper", "What is 17 * 23?")).out, /calculator says 391/);
-  assert.match((await purser("cost", "--json")).out, /"agent_id": ?"helper"/);
   const doctor = await purser("doctor");
   assert.equal(doctor.code, 0, doctor.out + doctor.err);
 }

@@ -191,6 +191,8 @@ const REQUESTS: [method: string, path: string, body?: unknown, headers?: Headers
   ["GET", "/costs?group_by=agent&split_by=model", undefined, { accept: "text/csv" }],
   ["GET", "/costs?group_by=hour&from=2026-11-01&to=2026-11-02T00:00:00%2B01:00&agent_id=a&limit=5"],
   ["POST", "/costs/events", [EVENT]],
+  ["GET", "/digest"],
+  ["POST", "/channels/log/digest"],
   ["POST", "/sightings", SIGHTINGS],
   ["GET", "/prices?model=gpt-5-mini&provider=openai&at=2026-11-01&service_tier=flex"],
   ["GET", `/costs/calls/${EVENT.call_id}`],
@@ -252,8 +254,6 @@ Deno.test("every operation responds as documented", async () => {
   }]);
   const { body: [{ alert_id }] } = await purser.api("GET", "/alerts/history?limit=1");
   await purser.api("POST", `/alerts/history/${alert_id}/ack`, { note: "x" });
-  await purser.api("GET", "/digest");
-  await purser.api("POST", "/channels/log/digest");
   await purser.api("DELETE", place);
   const budget = (await purser.api("POST", "/budgets", { name: "A", limit_usd: 1, per: "day" })).headers;
   const at = budget.get("location")!;

@@ -3,12 +3,10 @@ import type { ChannelKit, Severity } from "../../src/delivery/channels/mod.ts";
 const TYPES = { info: "info", warning: "warning", critical: "failure" } satisfies Record<Severity, string>;
 
 // Apprise cuts or splits a message for each service; these keep it short for most of them.
-const MAX_TITLE_CHARS = 250;
-const MAX_FACTS = 20;
-const MAX_FACT_CHARS = 300;
+const ROOM = { title: 250, facts: 20, label: 60, value: 240, context: 300 };
 
 /** Sends through a server of the Apprise API, which knows some hundred services. */
-export default ({ defineHttpChannel, z, httpUrl, oneLine, ...kit }: ChannelKit) =>
+export default ({ defineHttpChannel, z, httpUrl, layOut }: ChannelKit) =>
   defineHttpChannel({
     kind: "apprise",
     summary: "Sends through an Apprise API server, to its services",
@@ -34,8 +32,7 @@ export default ({ defineHttpChannel, z, httpUrl, oneLine, ...kit }: ChannelKit) 
       424: { ok: false, retry: true, reason: "HTTP 424: the server could not notify all of its services" },
     },
     request({ url, key, urls, tag }, notification) {
-      const facts = kit.limitFacts(notification.facts, MAX_FACTS)
-        .map(({ label, value }) => oneLine(`${label}: ${value}`, MAX_FACT_CHARS));
+      const { headline, facts, context } = layOut(notification, ROOM);
       return {
         url: `${url.replace(/\/+$/, "")}/notify${key === undefined ? "" : `/${key}`}`,
         payload: {
@@ -43,8 +40,8 @@ export default ({ defineHttpChannel, z, httpUrl, oneLine, ...kit }: ChannelKit) 
           tag,
           type: notification.type === "alert.resolved" ? "success" : TYPES[notification.severity],
           format: "text",
-          title: oneLine(kit.headlineOf(notification), MAX_TITLE_CHARS),
-          body: [...facts, oneLine(kit.contextOf(notification), MAX_FACT_CHARS)].join("\n"),
+          title: headline,
+          body: [...facts.map(({ label, value }) => `${label}: ${value}`), context].join("\n"),
         },
       };
     },

@@ -4,14 +4,13 @@ const COLORS = { info: 0x3b82f6, warning: 0xf2a900, critical: 0xd0021b } satisfi
 
 // Discord takes 2,000 characters of content, 25 fields of 256 and 1,024, a footer of 2,048, and 6,000 in all embeds
 // (https://discord.com/developers/docs/resources/message#embed-object-embed-limits, 2026-11-27).
-const MAX_CONTENT_CHARS = 1_500;
-const MAX_FACTS = 20;
-const MAX_LABEL_CHARS = 60;
-const MAX_VALUE_CHARS = 200;
-const MAX_FOOTER_CHARS = 500;
+const ROOM = { title: 1_500, facts: 20, label: 60, value: 200, context: 500 };
+
+/** The characters that begin or end markup of Discord: emphasis, code, spoilers, quotes, headings, links, mentions. */
+const MARKUP = "\\*_~`|<>#[]()";
 
 /** Posts to a webhook of Discord. */
-export default ({ defineHttpChannel, z, httpUrl, ...kit }: ChannelKit) =>
+export default ({ defineHttpChannel, z, httpUrl, layOut }: ChannelKit) =>
   defineHttpChannel({
     kind: "discord",
     summary: "Posts to a channel of Discord, colored by severity",
@@ -21,27 +20,19 @@ export default ({ defineHttpChannel, z, httpUrl, ...kit }: ChannelKit) =>
     request({ url }, notification) {
       const target = new URL(url);
       target.searchParams.set("wait", "true"); // answered once the message is stored
-      const escape = (text: string, max: number) =>
-        kit.escapeText(text, max, (char) => MARKUP.includes(char) ? `\\${char}` : char);
+      const escape = (char: string) => MARKUP.includes(char) ? `\\${char}` : char;
+      const { headline, facts } = layOut(notification, ROOM, escape);
       return {
         url: target.href,
         payload: {
-          content: escape(kit.headlineOf(notification), MAX_CONTENT_CHARS),
+          content: headline,
           allowed_mentions: { parse: [] },
           embeds: [{
             color: COLORS[notification.severity],
-            fields: kit.limitFacts(notification.facts, MAX_FACTS).map(({ label, value }) => ({
-              name: escape(label, MAX_LABEL_CHARS),
-              value: escape(value, MAX_VALUE_CHARS),
-              inline: true,
-            })),
-            // A footer is plain text.
-            footer: { text: kit.escapeText(kit.contextOf(notification), MAX_FOOTER_CHARS, (char) => char) },
+            fields: facts.map(({ label, value }) => ({ name: label, value, inline: true })),
+            footer: { text: layOut(notification, ROOM).context }, // plain text
           }],
         },
       };
     },
   });
-
-/** The characters that begin or end markup of Discord: emphasis, code, spoilers, quotes, headings, links, mentions. */
-const MARKUP = "\\*_~`|<>#[]()";

@@ -11,12 +11,10 @@ const TAGS = {
 
 // A longer message becomes an attachment (https://docs.ntfy.sh/publish/#limitations, 2026-11-27).
 const MAX_MESSAGE_BYTES = 4_096;
-const MAX_TITLE_CHARS = 200;
-const MAX_FACTS = 20;
-const MAX_FACT_CHARS = 300;
+const ROOM = { title: 200, facts: 20, label: 60, value: 240, context: 300 };
 
 /** Publishes to a topic of ntfy. */
-export default ({ defineHttpChannel, z, httpUrl, oneLine, ...kit }: ChannelKit) =>
+export default ({ defineHttpChannel, z, httpUrl, layOut }: ChannelKit) =>
   defineHttpChannel({
     kind: "ntfy",
     summary: "Publishes to a topic of ntfy, for phones",
@@ -29,14 +27,14 @@ export default ({ defineHttpChannel, z, httpUrl, oneLine, ...kit }: ChannelKit) 
       click: httpUrl.optional().describe("What a tap on the notification opens, such as the dashboard"),
     }),
     request({ topic, server, token, click }, notification) {
-      const facts = kit.limitFacts(notification.facts, MAX_FACTS)
-        .map(({ label, value }) => oneLine(`${label}: ${value}`, MAX_FACT_CHARS));
+      const { headline, facts, context } = layOut(notification, ROOM);
+      const lines = facts.map(({ label, value }) => `${label}: ${value}`);
       return {
         url: `${server.replace(/\/+$/, "")}/`,
         payload: {
           topic,
-          title: oneLine(kit.headlineOf(notification), MAX_TITLE_CHARS),
-          message: cutBytes([...facts, oneLine(kit.contextOf(notification), MAX_FACT_CHARS)].join("\n")),
+          title: headline,
+          message: cutBytes([...lines, context].join("\n")),
           priority: PRIORITIES[notification.severity],
           tags: [TAGS[notification.severity]],
           click,

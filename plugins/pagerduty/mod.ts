@@ -3,12 +3,15 @@ import type { ChannelKit } from "../../src/delivery/channels/mod.ts";
 // PagerDuty takes 1,024 characters of summary, and 512 KB in all
 // (https://developer.pagerduty.com/docs/events-api-v2/trigger-events, 2026-11-27).
 const MAX_SUMMARY_CHARS = 1_024;
-const MAX_FACTS = 50;
-const MAX_LABEL_CHARS = 100;
-const MAX_VALUE_CHARS = 1_000;
+const ROOM = { title: 0, facts: 50, label: 100, value: 1_000, context: 0 };
+
+const ACTIONS: Readonly<Record<string, string>> = {
+  "alert.acknowledged": "acknowledge",
+  "alert.resolved": "resolve",
+};
 
 /** Opens incidents of PagerDuty by version 2 of its Events API. */
-export default ({ defineHttpChannel, z, httpUrl, oneLine, limitFacts }: ChannelKit) =>
+export default ({ defineHttpChannel, z, httpUrl, oneLine, layOut }: ChannelKit) =>
   defineHttpChannel({
     kind: "pagerduty",
     summary: "Opens an incident of PagerDuty",
@@ -22,30 +25,25 @@ export default ({ defineHttpChannel, z, httpUrl, oneLine, limitFacts }: ChannelK
         "Of a service region EU: `https://events.eu.pagerduty.com/v2/enqueue`",
       ),
     }),
-    request: ({ routing_key, url }, { id, incident, title, severity, at, environment, facts, type }) => ({
-      url,
-      payload: {
-        routing_key,
-        event_action: type === "alert.resolved"
-          ? "resolve"
-          : type === "alert.acknowledged"
-          ? "acknowledge"
-          : "trigger",
-        dedup_key: incident ?? id,
-        client: "Purser",
+    request: ({ routing_key, url }, notification) => {
+      const { id, incident = id, title, severity, at, environment, type } = notification;
+      const details = layOut(notification, ROOM).facts.map(({ label, value }) => [label, value]);
+      return {
+        url,
         payload: {
-          summary: oneLine(title, MAX_SUMMARY_CHARS) || "–",
-          source: oneLine(environment, MAX_VALUE_CHARS) || "–",
-          severity,
-          timestamp: at,
-          class: type,
-          custom_details: Object.fromEntries(
-            limitFacts(facts, MAX_FACTS).map(({ label, value }) => [
-              oneLine(label, MAX_LABEL_CHARS),
-              oneLine(value, MAX_VALUE_CHARS),
-            ]),
-          ),
+          routing_key,
+          event_action: ACTIONS[type] ?? "trigger",
+          dedup_key: incident,
+          client: "Purser",
+          payload: {
+            summary: oneLine(title, MAX_SUMMARY_CHARS) || "–",
+            source: oneLine(environment, MAX_SUMMARY_CHARS) || "–",
+            severity,
+            timestamp: at,
+            class: type,
+            custom_details: Object.fromEntries(details),
+          },
         },
-      },
-    }),
+      };
+    },
   });

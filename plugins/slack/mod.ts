@@ -8,58 +8,48 @@ const COLORS = {
 
 // Slack takes 50 blocks, 10 fields a section, 2,000 characters a field, and about 13,200 in all. These stay below
 // for any text: 1,500 + 20 x (2 x 200 + 3) + 500, with room for the rest.
-const MAX_TITLE_CHARS = 1_500;
-const MAX_FACTS = 20;
+const ROOM = { title: 1_500, facts: 20, label: 200, value: 200, context: 500 };
 const FACTS_PER_SECTION = 10;
-const MAX_FACT_CHARS = 200;
-const MAX_CONTEXT_CHARS = 500;
+
+// So that a text holds neither a link nor a `<!channel>`.
+const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
 
 /** Posts to an incoming webhook of Slack, or of a compatible service such as Mattermost. */
-export default ({ defineHttpChannel, z, httpUrl, ...kit }: ChannelKit) =>
+export default ({ defineHttpChannel, z, httpUrl, layOut }: ChannelKit) =>
   defineHttpChannel({
     kind: "slack",
     summary: "Posts to a channel of Slack, colored by severity",
     settings: z.object({
       url: httpUrl.meta({ secret: "url" }).describe("The incoming webhook's URL, which is its password too"),
     }),
-    request: ({ url }, notification) => ({ url, payload: createPayload(notification, kit) }),
+    request: ({ url }, notification) => ({ url, payload: createPayload(notification, layOut) }),
   });
 
 /**
  * Creates the message for Slack: blocks within an attachment, because only those have a color, below a text that also
  * appears in push notifications. `link_names` and `verbatim` keep it from mentioning users.
  */
-export function createPayload(
-  notification: Notification,
-  kit: Pick<ChannelKit, "escapeText" | "limitFacts" | "headlineOf" | "contextOf">,
-) {
-  const { severity } = notification;
-  const escape = (text: string, max: number) => kit.escapeText(text, max, (char) => ENTITIES[char] ?? char);
-  const fields = kit.limitFacts(notification.facts, MAX_FACTS).map(({ label, value }) => ({
+export function createPayload(notification: Notification, layOut: ChannelKit["layOut"]) {
+  const { headline, facts, context } = layOut(notification, ROOM, (char) => ENTITIES[char] ?? char);
+  const fields = facts.map(({ label, value }) => ({
     type: "mrkdwn",
-    text: `*${escape(label, MAX_FACT_CHARS).replaceAll("*", "∗")}*\n${escape(value, MAX_FACT_CHARS)}`,
+    text: `*${label.replaceAll("*", "∗")}*\n${value}`,
     verbatim: true,
   }));
   return {
-    text: escape(kit.headlineOf(notification), MAX_TITLE_CHARS),
+    text: headline,
     link_names: false,
     unfurl_links: false,
     unfurl_media: false,
     attachments: [{
-      color: COLORS[severity],
+      color: COLORS[notification.severity],
       blocks: [
         ...Array.from({ length: Math.ceil(fields.length / FACTS_PER_SECTION) }, (_, index) => ({
           type: "section",
           fields: fields.slice(index * FACTS_PER_SECTION, (index + 1) * FACTS_PER_SECTION),
         })),
-        {
-          type: "context",
-          elements: [{ type: "plain_text", text: escape(kit.contextOf(notification), MAX_CONTEXT_CHARS) }],
-        },
+        { type: "context", elements: [{ type: "plain_text", text: context }] },
       ],
     }],
   };
 }
-
-// So that a text holds neither a link nor a `<!channel>`.
-const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };

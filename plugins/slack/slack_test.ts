@@ -14,7 +14,7 @@ import type { Notification } from "../../src/delivery/channels/mod.ts";
 import slack, { createPayload as create } from "./mod.ts";
 
 const kit = await createChannelKit();
-const createPayload = (notification: Notification) => create(notification, kit);
+const createPayload = (notification: Notification) => create(notification, kit.layOut);
 
 type Payload = ReturnType<typeof createPayload>;
 

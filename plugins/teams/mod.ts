@@ -7,15 +7,11 @@ const COLORS = {
 } satisfies Record<Severity, string>;
 
 // Teams takes 28 KB a message (https://learn.microsoft.com/microsoftteams/limits-specifications-teams, 2026-11-27).
-// These stay below with 3 bytes a character: 600 + 20 x (60 + 180) + 400, and 200 bytes of JSON a fact.
-const MAX_TITLE_CHARS = 600;
-const MAX_FACTS = 20;
-const MAX_LABEL_CHARS = 60;
-const MAX_VALUE_CHARS = 180;
-const MAX_CONTEXT_CHARS = 400;
+// These stay below with 3 bytes a character, and 200 bytes of JSON a fact.
+const ROOM = { title: 600, facts: 20, label: 60, value: 180, context: 400 };
 
 /** Posts an Adaptive Card to a workflow of Microsoft Teams that is triggered by a webhook. */
-export default ({ defineHttpChannel, z, httpUrl, ...kit }: ChannelKit) =>
+export default ({ defineHttpChannel, z, httpUrl, layOut }: ChannelKit) =>
   defineHttpChannel({
     kind: "teams",
     summary: "Posts a card to a channel of Microsoft Teams",
@@ -26,24 +22,18 @@ export default ({ defineHttpChannel, z, httpUrl, ...kit }: ChannelKit) =>
     }),
     request({ url }, notification) {
       // Text runs are plain text; text blocks and fact sets would be parsed as Markdown.
-      const run = (text: string, max: number, style: Record<string, unknown> = {}) => ({
-        type: "TextRun",
-        text: kit.escapeText(text, max, (char) => char),
-        ...style,
-      });
+      const run = (text: string, style: object = {}) => ({ type: "TextRun", text, ...style });
       const block = (...inlines: unknown[]) => ({ type: "RichTextBlock", inlines });
-      const color = COLORS[notification.severity];
+      const { headline, facts, context } = layOut(notification, ROOM);
       const content = {
         $schema: "http://adaptivecards.io/schemas/adaptive-card.json",
         type: "AdaptiveCard",
         version: "1.4",
         msteams: { width: "Full" },
         body: [
-          block(run(kit.headlineOf(notification), MAX_TITLE_CHARS, { weight: "Bolder", color })),
-          ...kit.limitFacts(notification.facts, MAX_FACTS).map(({ label, value }) =>
-            block(run(label, MAX_LABEL_CHARS, { weight: "Bolder" }), run(`: ${value}`, MAX_VALUE_CHARS))
-          ),
-          block(run(kit.contextOf(notification), MAX_CONTEXT_CHARS, { isSubtle: true })),
+          block(run(headline, { weight: "Bolder", color: COLORS[notification.severity] })),
+          ...facts.map(({ label, value }) => block(run(`${label}: `, { weight: "Bolder" }), run(value))),
+          block(run(context, { isSubtle: true })),
         ],
       };
       const contentType = "application/vnd.microsoft.card.adaptive";

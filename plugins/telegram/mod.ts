@@ -2,14 +2,19 @@ import type { ChannelKit } from "../../src/delivery/channels/mod.ts";
 
 // Telegram takes 4,096 characters after parsing (https://core.telegram.org/bots/api#sendmessage, 2026-11-27). These stay
 // below: 900 + 15 x (40 + 150 + 3) + 250.
-const MAX_TITLE_CHARS = 900;
-const MAX_FACTS = 15;
-const MAX_LABEL_CHARS = 40;
-const MAX_VALUE_CHARS = 150;
-const MAX_CONTEXT_CHARS = 250;
+const ROOM = { title: 900, facts: 15, label: 40, value: 150, context: 250 };
+
+// A zero-width space breaks mentions.
+const ENTITIES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "@": "@\u200B",
+};
 
 /** Sends messages of a bot of Telegram. */
-export default ({ defineHttpChannel, z, httpUrl, ...kit }: ChannelKit) =>
+export default ({ defineHttpChannel, z, httpUrl, layOut }: ChannelKit) =>
   defineHttpChannel({
     kind: "telegram",
     summary: "Sends a message of a bot of Telegram",
@@ -28,20 +33,15 @@ export default ({ defineHttpChannel, z, httpUrl, ...kit }: ChannelKit) =>
       server: httpUrl.default("https://api.telegram.org").describe("The Bot API, if you run it yourself"),
     }),
     request({ token, chat_id, message_thread_id, server }, notification) {
-      // Within `<code>` Telegram finds neither mentions nor links; elsewhere a zero-width space breaks mentions.
-      const escape = (text: string, max: number) =>
-        kit.escapeText(text, max, (char) => ENTITIES[char] ?? char);
-      const facts = kit.limitFacts(notification.facts, MAX_FACTS).map(({ label, value }) =>
-        `${escape(label, MAX_LABEL_CHARS)}: <code>${escape(value, MAX_VALUE_CHARS)}</code>`
-      );
-      const title = `<b>${escape(kit.headlineOf(notification), MAX_TITLE_CHARS)}</b>`;
-      const context = `<i>${escape(kit.contextOf(notification), MAX_CONTEXT_CHARS)}</i>`;
+      const { headline, facts, context } = layOut(notification, ROOM, (char) => ENTITIES[char] ?? char);
+      // Within `<code>` Telegram finds no links.
+      const lines = facts.map(({ label, value }) => `${label}: <code>${value}</code>`);
       return {
         url: `${server.replace(/\/+$/, "")}/bot${token}/sendMessage`,
         payload: {
           chat_id,
           message_thread_id,
-          text: [title, ...facts, context].join("\n"),
+          text: [`<b>${headline}</b>`, ...lines, `<i>${context}</i>`].join("\n"),
           parse_mode: "HTML",
           link_preview_options: { is_disabled: true },
           disable_notification: notification.severity === "info",
@@ -49,11 +49,3 @@ export default ({ defineHttpChannel, z, httpUrl, ...kit }: ChannelKit) =>
       };
     },
   });
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "@": "@\u200B",
-};

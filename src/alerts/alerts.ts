@@ -95,15 +95,15 @@ export function windowEndOf({ thresholdType, windowStart, window, calendar }: Re
   return windowOf(periodOf(thresholdType), windowStart, null, calendarIn(calendar)).resetsAt;
 }
 
-/** Returns the state of an alert at a time, and what is known of its changes. */
-function stateOf(row: RecordedRow, now: number) {
+/** Returns the state of an alert at a time, and its changes; who acknowledged it is shown to those who see all spending. */
+function stateOf(row: RecordedRow, now: number, { seesAll }: Viewer) {
   const { acknowledgedAt, acknowledgedBy, note, resolvedAt, isTest } = row;
   const isOver = isTest || resolvedAt != null || (windowEndOf(row) ?? Infinity) <= now;
   return {
     state: isOver ? "resolved" : acknowledgedAt != null ? "acknowledged" : "firing",
     ...(acknowledgedAt != null && { acknowledged_at: toIso(acknowledgedAt) }),
-    ...(acknowledgedBy != null && { acknowledged_by: acknowledgedBy }),
-    ...(note != null && { note }),
+    ...(acknowledgedBy != null && seesAll && { acknowledged_by: acknowledgedBy }),
+    ...(note != null && seesAll && { note }),
     ...(resolvedAt != null && { resolved_at: toIso(resolvedAt) }),
   } as const;
 }
@@ -131,7 +131,7 @@ export function toAlertRecord(row: RecordedRow, viewer: Viewer, now: number): Al
     ...(row.calendar !== null && { time_zone: calendarIn(row.calendar).timeZone }),
     triggered_at: toIso(row.triggeredAt),
     test: row.isTest,
-    ...stateOf(row, now),
+    ...stateOf(row, now, viewer),
     ...(counter && { counter }),
     ...reachesAtOf(row),
     ...(row.budgetLimitNanoUsd !== null && { limit_usd: toUsd(row.budgetLimitNanoUsd) }),

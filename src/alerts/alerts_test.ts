@@ -132,6 +132,7 @@ Deno.test("testRule() makes one attempt in every channel and records each outcom
     window_start: null,
     triggered_at: AT,
     test: true,
+    state: "resolved",
     deliveries: [
       {
         delivery_id: `dlv_${body}_1`,

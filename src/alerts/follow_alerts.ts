@@ -129,8 +129,6 @@ async function findOver(
   ];
 }
 
-const OPEN = "a.acknowledged_at IS NULL AND a.resolved_at IS NULL";
-
 const ACKNOWLEDGE =
   `UPDATE alerts AS n SET acknowledged_at = CAST(?2 AS BIGINT), acknowledged_by = ?3, note = ?4
 WHERE n.resolved_at IS NULL AND n.acknowledged_at IS NULL
@@ -168,7 +166,8 @@ export async function acknowledgeAlert(
     );
   if (alert.state !== "firing") throw refuse(alert);
   const now = ctx.clock.now();
-  const isOpen = `EXISTS (SELECT 1 FROM alerts a WHERE a.alert_id = ?1 AND ${OPEN})`;
+  const isOpen =
+    "EXISTS (SELECT 1 FROM alerts WHERE alert_id = ?1 AND acknowledged_at IS NULL AND resolved_at IS NULL)";
   try {
     await ctx.store.write([
       requireThat({ sql: isOpen, args: [alertId] }),

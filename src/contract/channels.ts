@@ -1,5 +1,4 @@
 import { z } from "@hono/zod-openapi";
-import { DIGEST_PERIODS } from "./values.ts";
 import { Count, id, Severity } from "./parts.ts";
 
 /** The wire schemas of channels. */
@@ -21,16 +20,6 @@ export const Channel = z.object({
   kind: z.string().openapi({ example: "webhook" }),
   min_severity: Severity.openapi({ description: "Alerts of lower severity are not sent there" }),
   timeout_ms: z.number().openapi({ description: "Time limit of one attempt" }),
-  send_resolved: z.boolean().optional().openapi({
-    description: "True if it is told that an alert was acknowledged or resolved",
-  }),
-  digest: z.enum(DIGEST_PERIODS).optional(),
-  quiet_hours: z.object({
-    from: z.string().openapi({ example: "22:00" }),
-    to: z.string(),
-    time_zone: z.string().optional(),
-    except: Severity.optional(),
-  }).optional().openapi({ description: "The hours in which its deliveries wait" }),
   status: z.enum(["ok", "invalid"]),
   problem: z.string().nullable().openapi({
     description: "The reason why nothing can be delivered through it",

@@ -17,13 +17,7 @@ import type { Core } from "../service/mod.ts";
 import { z } from "./create_route.ts";
 import { wholeNumber } from "./pagination.ts";
 import { TimeZone } from "../contract/calendars/calendar_fields.ts";
-import {
-  type Calendar,
-  MAX_MONTH_START_DAY,
-  startOfLocalDay,
-  WEEK_DAYS,
-  type WeekDay,
-} from "../contract/calendars/zones.ts";
+import { MAX_MONTH_START_DAY, startOfLocalDay, WEEK_DAYS } from "../contract/calendars/zones.ts";
 import { narrowToAgent, onlyAgentOf, outOfReach, viewerOfRequest } from "./middleware/agent_reach.ts";
 import type { ApiEnv } from "./middleware/principal.ts";
 
@@ -87,20 +81,6 @@ export const calendarQuery = {
     description: "First day of a week; the server's if not given",
   }),
 };
-
-/** Returns the calendar of a report: that of the server, as far as the request has no other. */
-export const calendarOf = (
-  core: Calendar,
-  { time_zone, week_start, month_start_day }: {
-    time_zone?: string;
-    week_start?: WeekDay;
-    month_start_day?: number;
-  },
-): Calendar => ({
-  timeZone: time_zone ?? core.timeZone,
-  weekStart: week_start ?? core.weekStart,
-  monthStartDay: month_start_day ?? core.monthStartDay,
-});
 
 interface ScopeQuery extends z.infer<z.ZodObject<typeof filterFields>> {
   tag?: string | string[];

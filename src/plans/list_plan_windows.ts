@@ -1,9 +1,11 @@
 import { CALL_SOURCES } from "../contract/values.ts";
 import type { PlanWindow as ListedWindow } from "../contract/imports/plan_windows.ts";
 import { type Clock, toIso } from "../kernel/clock.ts";
+import { parseTotalUsd, toUsd } from "../kernel/money.ts";
 import { type CostScope, listCosts, readCostTotal, type Viewer } from "../ledger/mod.ts";
 import type { Store } from "../store/mod.ts";
 import { isOfAllModels, stateOf } from "./plan_quota.ts";
+import { type AccountWindow, mergeAccounts } from "./merge_accounts.ts";
 import { type MeasuredWindow, readPlanWindows } from "./read_plan_windows.ts";
 
 /** The context of a list of windows. */
@@ -24,17 +26,22 @@ export async function listPlanWindows(
   { offset = 0, limit = Infinity }: { offset?: number; limit?: number } = {},
 ): Promise<ListedWindow[]> {
   const now = ctx.clock.now();
-  const windows = (await readPlanWindows(ctx)).filter((window) =>
+  const seen = (await readPlanWindows(ctx)).filter((window) =>
     viewer.sees({ agentId: window.agent, keyId: keyOf(window) })
-  ).slice(offset, offset + limit);
+  );
+  const windows = mergeAccounts(seen).slice(offset, offset + limit);
   const values = new Map<string, Promise<number | null>>();
   return await Promise.all(windows.map(async (window) => {
     // Of a gateway's plan, the calls of all agents count.
     const seesCalls = viewer.seesAll || ("machine" in window.owner && viewer.agentId === window.agent);
-    const scope = seesCalls ? scopeOf(window, now) : undefined;
-    const key = JSON.stringify(scope ?? null);
-    if (scope && !values.has(key)) values.set(key, readPlanValue(ctx.store, scope));
-    const value = await values.get(key) ?? null;
+    const scopes = seesCalls ? scopesOf(window, now) : [];
+    const amounts = await Promise.all(scopes.map((scope) => {
+      const key = JSON.stringify(scope);
+      if (!values.has(key)) values.set(key, readPlanValue(ctx.store, scope));
+      return values.get(key);
+    }));
+    const known = amounts.filter((amount) => amount != null).map((amount) => parseTotalUsd(amount));
+    const value = known.length === 0 ? null : toUsd(known.reduce((sum, amount) => sum + amount));
     return { ...toListed(window, now), plan_usd: value, price_usd_per_month: priceOf(ctx, window) };
   }));
 }
@@ -44,19 +51,26 @@ const keyOf = ({ reporterKeyId, caller }: MeasuredWindow) => reporterKeyId || ca
 const priceOf = ({ planPrices }: PlanContext, { agent }: MeasuredWindow) =>
   Object.hasOwn(planPrices, agent) ? planPrices[agent]! : null;
 
-/** Returns the calls of a window: of the agent on the machine with the login, or of the provider through the gateway. */
-function scopeOf(window: MeasuredWindow, now: number): CostScope | undefined {
+/** Returns the calls of a window: of the agent on the machines with the login, or of the provider through the gateway. */
+function scopesOf(window: AccountWindow, now: number): CostScope[] {
   const from = startOf(window);
-  if (from === null || !isOfAllModels(window)) return undefined;
+  if (from === null || !isOfAllModels(window)) return [];
   const span = { from, to: Math.min(window.resetsAt!, now + 1) };
-  if ("provider" in window.owner) return { provider: window.owner.provider, ...span };
-  return {
-    agentId: window.agent,
-    ...window.reporterKeyId !== "" && { keyId: window.reporterKeyId },
-    tags: { machine: window.owner.machine },
-    ...span,
-  };
+  if ("provider" in window.owner) return [{ provider: window.owner.provider, ...span }];
+  return machinesOf(window).map((machine) => {
+    const keys = new Set(
+      window.machines.flatMap(({ owner, reporterKeyId }) =>
+        "machine" in owner && owner.machine === machine ? [reporterKeyId] : []
+      ),
+    );
+    const [keyId] = keys;
+    return { agentId: window.agent, ...keys.size === 1 && keyId && { keyId }, tags: { machine }, ...span };
+  });
 }
+
+const machinesOf = ({ machines }: AccountWindow) => [
+  ...new Set(machines.flatMap(({ owner }) => "machine" in owner ? [owner.machine] : [])),
+];
 
 async function readPlanValue(store: PlanContext["store"], scope: CostScope): Promise<number | null> {
   if (scope.provider === undefined) return (await readCostTotal(store, scope)).plan_usd ?? null;
@@ -74,7 +88,7 @@ const startOf = ({ resetsAt, lengthMs }: MeasuredWindow) =>
   resetsAt === null || lengthMs === undefined ? null : resetsAt - lengthMs;
 
 function toListed(
-  window: MeasuredWindow,
+  window: AccountWindow,
   now: number,
 ): Omit<ListedWindow, "plan_usd" | "price_usd_per_month"> {
   const { owner, resetsAt, usedPercent, credits } = window;
@@ -84,6 +98,7 @@ function toListed(
     agent_id: window.agent,
     source: window.source,
     machine: "machine" in owner ? owner.machine : null,
+    machines: machinesOf(window),
     provider: "provider" in owner ? owner.provider : null,
     account: window.account ?? null,
     key_id: keyOf(window),

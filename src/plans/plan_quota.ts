@@ -1,6 +1,8 @@
 import { MINUTE_MS, toIso } from "../kernel/clock.ts";
 import type { Store } from "../store/mod.ts";
+import { mergeAccounts } from "./merge_accounts.ts";
 import { type MeasuredWindow, readPlanWindows, type WindowFilter } from "./read_plan_windows.ts";
+import { ownerText, type PlanOrigin } from "./record_plan_windows.ts";
 import { CREDITS } from "./sources/mod.ts";
 
 /** `open`: the plan pays; `ended`: its quota is used up until the window resets; `reset`: it has reset since it was measured. */
@@ -53,10 +55,13 @@ export interface EndedQuota {
  */
 export async function planQuotaEnded(
   ctx: { store: Pick<Store, "read"> },
-  { model, ...filter }: WindowFilter & { model?: string | undefined },
+  { model, owner, ...filter }: WindowFilter & { model?: string | undefined; owner?: PlanOrigin["owner"] },
   now: number,
 ): Promise<EndedQuota | undefined> {
-  const windows = await readPlanWindows(ctx, filter);
+  // Another machine with the same account may have measured it later.
+  const windows = mergeAccounts(await readPlanWindows(ctx, filter)).filter(({ machines }) =>
+    owner === undefined || machines.some((one) => ownerText(one.owner) === ownerText(owner))
+  );
   const ended = windows.filter((window) => stateOf(window, now) === "ended" && limits(window, model));
   const window = ended.toSorted((a, b) => (b.resetsAt ?? 0) - (a.resetsAt ?? 0))[0];
   return window && { window, message: describeEnded(window) };

@@ -1,7 +1,7 @@
 import type { PlanSource } from "../contract/values.ts";
 import type { SqlValue, Store } from "../store/mod.ts";
 import { CREDITS } from "./sources/mod.ts";
-import { ownerText, type PlanOrigin, type SaidOfWindow } from "./record_plan_windows.ts";
+import type { PlanOrigin, SaidOfWindow } from "./record_plan_windows.ts";
 
 /** The latest measurement of a window. */
 export interface MeasuredWindow extends SaidOfWindow {
@@ -20,22 +20,20 @@ export interface MeasuredWindow extends SaidOfWindow {
 /** The windows to read; all of what is not given. */
 export interface WindowFilter {
   agent?: string | undefined;
-  owner?: PlanOrigin["owner"] | undefined;
   reporterKeyId?: string | undefined;
 }
 
 const READ =
   `SELECT key_id, agent, owner, kind, source, measured_at, used_basis_points, resets_at, said FROM plan_windows
 WHERE (CAST(?1 AS TEXT) IS NULL OR key_id = ?1) AND (CAST(?2 AS TEXT) IS NULL OR agent = ?2)
-  AND (CAST(?3 AS TEXT) IS NULL OR owner = ?3)
 ORDER BY agent, owner, key_id, CASE kind WHEN '${CREDITS}' THEN 1 ELSE 0 END, kind`;
 
 /** Reads the latest measurement of each window, by agent, owner and window. */
 export async function readPlanWindows(
   { store }: { store: Pick<Store, "read"> },
-  { agent, owner, reporterKeyId }: WindowFilter = {},
+  { agent, reporterKeyId }: WindowFilter = {},
 ): Promise<MeasuredWindow[]> {
-  const args = [reporterKeyId ?? null, agent ?? null, owner === undefined ? null : ownerText(owner)];
+  const args = [reporterKeyId ?? null, agent ?? null];
   const { rows } = await store.read({ sql: READ, args });
   return rows.map(toWindow);
 }

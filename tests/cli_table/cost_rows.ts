@@ -91,7 +91,7 @@ export const COST_ROWS: readonly Row[] = [
     out: /^\{"from":"[^"]+","to":"[^"]+","model_calls":0,.*"cost_usd":0\}\n$/,
   },
   { line: "cost --total --by agent", code: 2, err: /--total together with --by/ },
-  { line: "cost --forecast", out: /^Spent in \d{4}-\d\d: \$0\.\d+\nNo forecast yet/ },
+  { line: "cost --forecast", out: /^Spent in \d{4}-\d\d \(UTC\): \$0\.\d+\nNo forecast yet/ },
   { line: "cost --forecast --json", out: /"pace_from":"[^"]+",.*"forecast_usd":null,.*"high_usd":null\}/ },
   {
     line: "agents set tagged --model demo:echo --tag team=search --tag customer=none",

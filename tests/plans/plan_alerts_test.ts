@@ -94,6 +94,18 @@ for (const kind of dialectKinds()) {
     assert.equal(listed?.rule_id, rule.rule_id);
   });
 
+  test("a rule fires once for an account, whichever of its machines has measured the window", async (ctx) => {
+    at = NOW - 1_000;
+    await createRule(ctx, RULE);
+    const on = (machine: string, account?: string) => ({ ...PLAN, owner: { machine }, account });
+    await record(ctx, five(81), on("laptop", "org/anna"));
+    await record(ctx, five(82), on("desktop", "org/anna"));
+    await record(ctx, five(83), on("phone", "org/bob"));
+    await record(ctx, five(84), on("attic"));
+    await record(ctx, five(85, { resetsAt: NOW + 7 * HOUR }), on("desktop", "org/anna"));
+    assert.deepEqual((await fired(ctx)).map(([, used]) => used), [81, 83, 84, 85]);
+  });
+
   test("a window that has ended, another agent's plan and a disabled rule fire nothing", async (ctx) => {
     at = NOW - 1_000;
     const rule = await createRule(ctx, { ...RULE, agent_id: "codex" });

@@ -119,6 +119,23 @@ Deno.test("purser import records the latest windows in the logs of Codex, and no
       ["five_hour", "plus", 31, "2026-11-21T09:29:55.000Z"],
       credits("2026-11-21T09:29:55.000Z"),
     ]);
+    // The account of the login of this machine, of which other machines are known to have the same plan.
+    const accounts = async () =>
+      JSON.parse((await books.purser("plans --json")).out).map((
+        { account, machines }: Record<string, unknown>,
+      ) => [account, machines]);
+    assert.deepEqual(await accounts(), [[null, ["laptop"]], [null, ["laptop"]]]);
+    const claims = {
+      "https://api.openai.com/auth": { chatgpt_account_id: "acc", chatgpt_user_id: "user-1" },
+    };
+    const token = ["e30", btoa(JSON.stringify(claims)).replaceAll("=", ""), "secret"].join(".");
+    await Deno.mkdir(`${folder}/.codex`);
+    await Deno.writeTextFile(`${folder}/.codex/auth.json`, JSON.stringify({ tokens: { id_token: token } }));
+    await Deno.writeTextFile(path(parent), counted(NOW - 1_000, 32, 50), { append: true });
+    const { code } = await books.purser(`import codex --path ${folder}`, { env: { HOME: folder } });
+    assert.equal(code, 0);
+    const own = ["acc/user-1", [Deno.hostname()]];
+    assert.deepEqual(await accounts(), [[null, ["laptop"]], [null, ["laptop"]], own, own].sort());
   } finally {
     await Deno.remove(folder, { recursive: true });
   }

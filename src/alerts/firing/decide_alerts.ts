@@ -165,19 +165,25 @@ export const askNotifier = (ctx: AlertContext & { bus: Bus; log: Log }): AskNoti
 const NANO_PERCENT = "w.used_basis_points * 10000000";
 
 /** The claim of a window, up to the time at which it resets, which sources repeat with a difference of seconds. */
-const PLAN = `w.key_id || '|' || w.agent || '|' || w.owner || '|' || w.kind || '@'`;
+const planOf = (of: string) =>
+  `${of}.key_id || '|' || ${of}.agent || '|' || ${of}.owner || '|' || ${of}.kind || '@'`;
+const PLAN = planOf("p");
 const CLAIMED_RESET = `CASE WHEN substr(c."window", 1, length(${PLAN})) = ${PLAN}
   THEN CAST(substr(c."window", length(${PLAN}) + 1) AS BIGINT) END`;
+/** SQL for whether `p` is the window `w`, or the same of the same account, as another machine has measured it. */
+const IS_SAME = `p.key_id = w.key_id AND p.agent = w.agent AND p.kind = w.kind AND (p.owner = w.owner
+    OR p.owner LIKE 'machine %' AND w.owner LIKE 'machine %' AND p.said ->> 'account' = w.said ->> 'account')`;
 
 const FIRE_PLAN_RULES =
   `INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
   agent_id, "window", triggered_at, channels, key_id)
 SELECT ?1 || lower(hex(randomblob(6))), r.rule_id, r.name, r.threshold_type, r.threshold_nano_usd, r.severity, ${NANO_PERCENT},
-  w.agent, ${PLAN} || w.resets_at, CAST(?2 AS BIGINT), ?3, nullif(w.key_id, '')
+  w.agent, ${planOf("w")} || w.resets_at, CAST(?2 AS BIGINT), ?3, nullif(w.key_id, '')
 FROM plan_windows w JOIN alert_rules r ON r.enabled = 1 AND r.threshold_type = '${PLAN_THRESHOLD}' AND r.scope IN ('', w.agent)
 WHERE w.key_id = ?4 AND w.agent = ?5 AND w.owner = ?6 AND w.resets_at > CAST(?2 AS BIGINT)
   AND ${NANO_PERCENT} >= r.threshold_nano_usd
-  AND NOT EXISTS (SELECT 1 FROM alert_claims c WHERE c.rule_id = r.rule_id AND ${CLAIMED_RESET} > w.resets_at - ${HOUR_MS})`;
+  AND NOT EXISTS (SELECT 1 FROM plan_windows p JOIN alert_claims c ON c.rule_id = r.rule_id
+    WHERE ${IS_SAME} AND ${CLAIMED_RESET} > w.resets_at - ${HOUR_MS})`;
 
 /**
  * Returns the statements that fire the rules that the windows of a plan have reached, once for each window. `readFired` reads their

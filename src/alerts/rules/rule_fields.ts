@@ -1,6 +1,6 @@
 import { subjectsOfScope } from "../../budgets/mod.ts";
 import type { RuleChanges, RuleInput } from "../../contract/alerts/alert_rules.ts";
-import { faultsOfSubjects } from "../../contract/budgets/subject_fields.ts";
+import { faultsOfSubjects } from "../../contract/budgets/faults_of_subjects.ts";
 import { fieldsOf, type Subject, subjectsOf } from "../../contract/budgets/subjects.ts";
 import { calendarFault, calendarFieldsOf, calendarFor } from "../../contract/calendars/calendar_input.ts";
 import type { Calendar } from "../../contract/calendars/zones.ts";

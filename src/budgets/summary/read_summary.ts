@@ -1,4 +1,5 @@
 import type { SpendingSummary } from "../../contract/costs/spending_summary.ts";
+import { calendarWith } from "../../contract/calendars/calendar_input.ts";
 import { type Calendar, UTC } from "../../contract/calendars/zones.ts";
 import { startOf } from "../../contract/windows.ts";
 import { toUsd } from "../../kernel/money.ts";
@@ -32,23 +33,25 @@ export async function findSessionCall(
   return { agentId: agentId!, keyId: keyId!, subjects: subjects as CallSubjects };
 }
 
+/** The session, the agent and the time of a line. */
+interface Asked {
+  sessionId: string | null;
+  agentId: string;
+  now: number;
+}
+
 /**
  * Reads the spending of a session and of today from the file of a database, which is left as it is. A session without calls is one
  * of `agentId`. Returns undefined where there is no file.
  */
 export async function readSummary(
   path: string,
-  { sessionId, agentId, now, timeZone }: {
-    sessionId: string | null;
-    agentId: string;
-    now: number;
-    timeZone: string | undefined;
-  },
+  { sessionId, agentId, now, timeZone }: Asked & { timeZone: string | undefined },
 ): Promise<SpendingSummary | undefined> {
   return await readDatabaseFile(path, async (store) => {
     const [session, today] = await Promise.all([
       sessionId === null ? undefined : readCostTotal(store, { sessionId }),
-      readCostTotal(store, todayOf({ ...UTC, ...(timeZone !== undefined && { timeZone }) }, now)),
+      readCostTotal(store, todayOf(calendarWith({ time_zone: timeZone }, UTC), now)),
     ]);
     return { session, today, budget: await findTightest(store, { sessionId, agentId, now }) };
   });
@@ -62,7 +65,7 @@ export const todayOf = (calendar: Calendar, now: number) => ({
 
 async function findTightest(
   store: StoreReads,
-  { sessionId, agentId, now }: { sessionId: string | null; agentId: string; now: number },
+  { sessionId, agentId, now }: Asked,
 ): Promise<SpendingSummary["budget"]> {
   // The statement on budgets takes longer to prepare than all else here.
   if ((await store.read({ sql: HAS_BUDGETS })).rows.length === 0) return null;

@@ -1,4 +1,4 @@
-import type { CalendarInput } from "../../contract/calendars/calendar_input.ts";
+import { type CalendarInput, calendarWith } from "../../contract/calendars/calendar_input.ts";
 import {
   type Calendar,
   MAX_MONTH_START_DAY,
@@ -36,19 +36,11 @@ export const ZONE_OPTIONS = {
 /** Returns the calendar of a report: by its options, else that of the config, or of the server if the config has none. */
 export async function readReportCalendar(ctx: CommandContext): Promise<Calendar> {
   const { options, config } = ctx;
-  const { week_start, month_start_day } = readDays(options);
-  const timeZone = options.read("tz", readTimeZone);
-  const { timeZone: ownZone, weekStart, monthStartDay } = config;
-  const isOwn = config.server === undefined || ownZone !== UTC.timeZone || weekStart !== UTC.weekStart ||
-    monthStartDay !== UTC.monthStartDay;
-  const present = isOwn
-    ? { time_zone: ownZone, week_start: weekStart, month_start_day: monthStartDay }
-    : await (await (await ctx.connect()).api.healthz.$get()).json();
-  return {
-    timeZone: timeZone ?? present.time_zone,
-    weekStart: week_start ?? present.week_start,
-    monthStartDay: month_start_day ?? present.month_start_day,
-  };
+  const given = { ...readDays(options), time_zone: options.read("tz", readTimeZone) };
+  const isDefault = (Object.keys(UTC) as (keyof Calendar)[]).every((name) => config[name] === UTC[name]);
+  if (config.server === undefined || !isDefault) return calendarWith(given, config);
+  const { api } = await ctx.connect();
+  return calendarWith(given, calendarWith(await (await api.healthz.$get()).json(), UTC));
 }
 
 /** Returns the parameters of a report of a month. */

@@ -19,7 +19,7 @@ export const Digest = z.object({
   cost_usd_before: CostUsd.openapi({ description: "Of the day or week before" }),
   model_calls: Count,
   unpriced_calls: Count.openapi({ description: "Calls that `cost_usd` leaves out" }),
-  forecast_usd: CostUsd.openapi({ description: "Of the present month (UTC), at its pace so far" }),
+  forecast_usd: CostUsd.openapi({ description: "Of the present month, at its pace so far" }),
   people: z.array(Share).openapi({
     description: "By the tag `user`, the dearest first; null: calls without it",
   }),

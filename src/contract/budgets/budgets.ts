@@ -16,14 +16,8 @@ import { BUDGET_ACTIONS, BUDGET_PERIODS } from "../values.ts";
 import { BudgetState } from "./budget_state.ts";
 import { calendarFields, calendarValues } from "../calendars/calendar_fields.ts";
 import { calendarFault } from "../calendars/calendar_input.ts";
-import {
-  callSubjects,
-  EACH,
-  Each,
-  faultsOfSubjects,
-  subjectFields,
-  subjectValues,
-} from "./subject_fields.ts";
+import { faultsOfSubjects } from "./faults_of_subjects.ts";
+import { callSubjects, EACH, Each, subjectFields, subjectValues } from "./subject_fields.ts";
 
 /** The wire schemas of budgets, and of reservations for calls elsewhere. */
 

@@ -1,11 +1,10 @@
 import { z } from "@hono/zod-openapi";
 import { MAX_BUDGET_TAGS } from "../limits.ts";
 import { namedFields, namedValues } from "../costs/dimension_fields.ts";
-import { DIMENSIONS } from "../costs/dimensions.ts";
 import { Tags } from "../tags/tag_schemas.ts";
 import { TAG_LIMITS } from "../tags/tags.ts";
-import { BILLINGS, BUDGET_EACH, type BudgetPeriod, CALL_SOURCES, SIGHTING_SOURCES } from "../values.ts";
-import { isBilling, type SubjectFields, type SubjectKind, type SubjectPart, subjectsOf } from "./subjects.ts";
+import { BILLINGS, BUDGET_EACH, CALL_SOURCES, SIGHTING_SOURCES } from "../values.ts";
+import type { SubjectKind } from "./subjects.ts";
 
 /* The wire schemas of the fields by which budgets and alert rules name the calls that they count. */
 
@@ -70,48 +69,3 @@ export const subjectValues = {
   source: z.enum(CALL_SOURCES).nullable().openapi({ description: SOURCE }),
   billing: z.enum(BILLINGS).nullable().openapi({ description: BILLING }),
 };
-
-/** The fields of what counts by subjects. */
-type Counting = SubjectFields & { readonly each?: SubjectKind | null | undefined };
-type Field = keyof typeof subjectFields | "each";
-
-/** The field that names a value of a kind of subjects. */
-const fieldOf = (kind: SubjectPart): Field =>
-  kind === "tree"
-    ? "session_id"
-    : isBilling(kind)
-    ? "billing"
-    : kind.startsWith("model~")
-    ? "model"
-    : kind.startsWith("tag:")
-    ? "tags"
-    : kind === "source"
-    ? kind
-    : DIMENSIONS[kind as "agent"].field;
-
-/** Returns what is wrong with the subjects of a budget or a rule, `what`, over a period. */
-export function faultsOfSubjects(
-  counting: Counting,
-  per: BudgetPeriod,
-  what: string,
-): { path: string; message: string }[] {
-  const { each } = counting;
-  const faults: { path: string; message: string }[] = [];
-  const refuse = (path: Field, message: string) => faults.push({ path, message });
-  const named = subjectsOf(counting).map(([part]) => part);
-  const tags = new Set([...named, each ?? ""].filter((part) => part.startsWith("tag:")));
-  if (tags.size > MAX_BUDGET_TAGS) refuse("tags", `${what} can have at most ${MAX_BUDGET_TAGS} tags`);
-  if (each != null && (per === "run" || per === "session" || per === "tree")) {
-    refuse("each", `can't be together with per ${per}, which counts each ${per} by itself`);
-  } else if (each != null && named.includes(each)) {
-    refuse("each", `can't be ${each} together with ${fieldOf(each)}, which names one`);
-  }
-  const other = named.find((part) => part !== "agent") ?? (named.length > 1 ? named[1] : undefined);
-  if (per === "run" && other !== undefined) {
-    refuse(
-      fieldOf(other),
-      "can't be together with per run: the runs below a run may be of another session or API key, and call other models",
-    );
-  }
-  return faults;
-}

@@ -31,17 +31,19 @@ export interface CalendarInput {
   month_start_day?: number | null | undefined;
 }
 
+/** Returns a calendar: what the input leaves out is that of the server. */
+export const calendarWith = (input: CalendarInput, server: Partial<Calendar>): Calendar => ({
+  timeZone: input.time_zone ?? server.timeZone ?? UTC.timeZone,
+  weekStart: input.week_start ?? server.weekStart ?? UTC.weekStart,
+  monthStartDay: input.month_start_day ?? server.monthStartDay ?? UTC.monthStartDay,
+});
+
 /** Returns the text of the calendar of a budget or rule: what its author has left out is that of the server. */
 export const calendarFor = (
   per: BudgetPeriod,
   input: CalendarInput,
   server: Partial<Calendar>,
-): string | null =>
-  calendarText(per, {
-    timeZone: input.time_zone ?? server.timeZone ?? UTC.timeZone,
-    weekStart: input.week_start ?? server.weekStart ?? UTC.weekStart,
-    monthStartDay: input.month_start_day ?? server.monthStartDay ?? UTC.monthStartDay,
-  });
+): string | null => calendarText(per, calendarWith(input, server));
 
 /** Returns the fields of a calendar. */
 export function calendarFieldsOf(

@@ -46,6 +46,10 @@ export const PlanWindowsBody = z.strictObject({
   agent_id: name("claude-code").openapi({ description: "The agent whose plan it is" }),
   source: z.enum(PLAN_SOURCES).exclude(["gateway"]),
   machine: MachineName,
+  account: word.optional().openapi({
+    description:
+      "The provider's id of the account that the agent is signed in to: machines with the same one share a plan",
+  }),
   windows: z.array(PlanWindowInput).max(32),
 }).openapi("PlanWindowsBody");
 export type PlanWindowsBody = z.infer<typeof PlanWindowsBody>;
@@ -61,7 +65,10 @@ export const PlanWindow = z.object({
     example: "log",
   }),
   machine: z.string().nullable().openapi({
-    description: "The machine with the login, of a status line or a log; null of the gateway",
+    description: "The machine that has measured it last, of a status line or a log; null of the gateway",
+  }),
+  machines: z.array(z.string()).openapi({
+    description: "The machines that are known to be signed in to that account; none of the gateway",
   }),
   provider: z.string().nullable().openapi({ description: "The provider of the gateway; else null" }),
   account: z.string().nullable().openapi({
@@ -111,7 +118,7 @@ export const PlanWindow = z.object({
   }),
   plan_usd: Usd.nullable().openapi({
     description:
-      "What the calls of the agent on that machine, since the window began, would cost by the API; null where none is known",
+      "What the calls of the agent on those machines, since the window began, would cost by the API; null where none is known",
   }),
   price_usd_per_month: Usd.nullable().openapi({
     description: "The price of the plan by `import.plans` of the config; null where it has none",

@@ -2,7 +2,8 @@ import type { z, ZodType } from "zod";
 import type { PostAnswer, PostJson } from "./http/post_json.ts";
 import type { ResolveHost } from "./http/guarded_http.ts";
 import { httpResult } from "./http/post_json.ts";
-import type { Delivery, DeliveryError, Fact, Notification, SendResult } from "./notification.ts";
+import type { Delivery, DeliveryError, Notification, SendResult } from "./notification.ts";
+import type { layOut } from "./text.ts";
 import { toPlainJsonText } from "../../kernel/json/portable_json.ts";
 
 /** The version of the contract between Purser and its channels. A plugin declares the version it was written for. */
@@ -76,14 +77,8 @@ export interface ChannelKit {
   cutText: (text: string, max: number) => string;
   /** Returns a text as one line without control characters, cut like `cutText`. */
   oneLine: (text: string, max?: number) => string;
-  /** Returns a text as one line in which `escape` replaces each character and no `@here` is whole, cut after escaping. */
-  escapeText: (text: string, max: number, escape: (character: string) => string) => string;
-  /** Returns at most `max` facts; the last one counts those that are left out. */
-  limitFacts: (facts: readonly Fact[], max: number) => readonly Fact[];
-  /** Returns the title after the severity. */
-  headlineOf: (notification: Notification) => string;
-  /** Returns the line below the facts: severity, environment, time, and whether it is a test. */
-  contextOf: (notification: Notification) => string;
+  /** Returns the texts of a notification within a service's room for them, escaped for it. */
+  layOut: typeof layOut;
 }
 
 /** The default export of a plugin's module. */

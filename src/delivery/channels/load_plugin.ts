@@ -14,7 +14,7 @@ import {
 import { DeliveryError } from "./notification.ts";
 import { httpResult, isHttpUrl } from "./http/post_json.ts";
 import { settleWithin } from "./settle_within.ts";
-import { contextOf, cutText, escapeText, headlineOf, limitFacts, oneLine } from "./text.ts";
+import { cutText, layOut, oneLine } from "./text.ts";
 
 /** The built-in kinds, each with a function that imports its module. */
 export type BuiltInChannels = Readonly<Record<string, () => Promise<{ default: ChannelModule }>>>;
@@ -119,10 +119,7 @@ export async function createChannelKit(): Promise<ChannelKit> {
     toJson: toPlainJsonText,
     cutText,
     oneLine,
-    escapeText,
-    limitFacts,
-    headlineOf,
-    contextOf,
+    layOut,
   };
 }
 

@@ -23,12 +23,56 @@ function removeControls(text: string): string {
   return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\u202A-\u202E\u2066-\u2069]+/gu, " ").trim();
 }
 
+/** The room of a message, in UTF-16 units after escaping. */
+export interface Room {
+  title: number;
+  /** The number of facts. */
+  facts: number;
+  label: number;
+  value: number;
+  context: number;
+}
+
+/** The texts of a message. */
+export interface Message {
+  /** The title after the severity. */
+  headline: string;
+  /** The last one counts those that are left out. */
+  facts: readonly Fact[];
+  /** The severity, the environment, the time, and whether it is a test. */
+  context: string;
+}
+
 /**
- * Escapes a text for a service with markup as one line: each character becomes what `escape` returns for it, and a
- * zero-width space breaks `@here`, `@channel` and `@everyone`. Cut to `max` UTF-16 units after escaping, never within an
- * escaped character or a surrogate pair, with `…` at the end. An empty text becomes `–`.
+ * Returns the texts of a notification within a room, each as one line that isn't empty. Each character becomes what `escape`
+ * returns for it, and a zero-width space breaks `@here`, `@channel` and `@everyone`. A text that is cut ends with `…`, never
+ * within an escaped character or a surrogate pair.
  */
-export function escapeText(text: string, max: number, escape: (character: string) => string): string {
+export function layOut(
+  { severity, title, facts, environment, at, isTest }: Notification,
+  room: Room,
+  escape: (character: string) => string = (character) => character,
+): Message {
+  const word = severity.charAt(0).toUpperCase() + severity.slice(1);
+  const hidden = facts.length - room.facts + 1;
+  const shown = hidden <= 1
+    ? facts
+    : [...facts.slice(0, room.facts - 1), { label: "More", value: `${hidden} facts` }];
+  return {
+    headline: escapeText(`${word}: ${title}`, room.title, escape),
+    facts: shown.map(({ label, value }) => ({
+      label: escapeText(label, room.label, escape),
+      value: escapeText(value, room.value, escape),
+    })),
+    context: escapeText(
+      [word, environment, at, ...(isTest ? ["this is a test"] : [])].join(" · "),
+      room.context,
+      escape,
+    ),
+  };
+}
+
+function escapeText(text: string, max: number, escape: (character: string) => string): string {
   const plain = removeControls(text.slice(0, max + 1).toWellFormed())
     .replace(/@(?=here|channel|everyone)/gi, "@\u200B");
   let escaped = "";
@@ -39,21 +83,3 @@ export function escapeText(text: string, max: number, escape: (character: string
   }
   return escaped || "–";
 }
-
-/** Returns at most `max` facts; the last one counts those that are left out. */
-export function limitFacts(facts: readonly Fact[], max: number): readonly Fact[] {
-  if (facts.length <= max) return facts;
-  return [...facts.slice(0, max - 1), { label: "More", value: `${facts.length - max + 1} facts` }];
-}
-
-/** Returns the title after the severity: `Critical: Daily spend …`. */
-export function headlineOf({ severity, title }: Notification): string {
-  return `${capitalize(severity)}: ${title}`;
-}
-
-/** Returns the line below the facts: the severity, the environment, the time, and whether it is a test. */
-export function contextOf({ severity, environment, at, isTest }: Notification): string {
-  return [capitalize(severity), environment, at, ...(isTest ? ["this is a test"] : [])].join(" · ");
-}
-
-const capitalize = (word: string) => word.charAt(0).toUpperCase() + word.slice(1);

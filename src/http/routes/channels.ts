@@ -89,17 +89,20 @@ export function createRoutes(core: Core) {
 }
 
 async function describeChannel(channel: ConfiguredChannel): Promise<Channel> {
+  const { sendResolved, digest, quietHours } = channel;
   const [problem = null, settings] = await Promise.all([channel.check(), channel.describe()]);
   return {
     name: channel.name,
     kind: channel.kind,
     min_severity: channel.minSeverity,
     timeout_ms: channel.timeoutMs,
-    ...(channel.sendResolved && { send_resolved: true }),
-    ...(channel.digest && { digest: channel.digest }),
-    ...(channel.quietHours && { quiet_hours: channel.quietHours }),
     status: problem === null ? "ok" : "invalid",
     problem,
-    settings,
+    settings: {
+      ...(sendResolved && { send_resolved: true }),
+      ...(digest && { digest }),
+      ...(quietHours && { quiet_hours: quietHours }),
+      ...settings,
+    },
   };
 }

@@ -1,3 +1,4 @@
+import { calendarWith } from "../../contract/calendars/calendar_input.ts";
 import { reportDays } from "../../contract/windows.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
@@ -22,7 +23,6 @@ import { isNumberPosition, pageOf, readCursor } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import {
-  calendarOf,
   calendarQuery,
   checkGroups,
   compareQuery,
@@ -178,13 +178,13 @@ export function createRoutes(core: Core) {
     .openapi(forecast, async (c) => {
       const query = c.req.valid("query");
       const scope = await scopeOf(c, core, query);
-      return c.json(await forecastCosts(core.store, scope, core.clock.now(), calendarOf(core, query)), 200);
+      return c.json(await forecastCosts(core.store, scope, core.clock.now(), calendarWith(query, core)), 200);
     })
     .openapi(list, async (c) => {
       const { group_by, split_by, sort, limit, cursor, ...query } = c.req.valid("query");
       const scope = await scopeOf(c, core, query);
       const offset = readCursor(cursor, isNumberPosition) ?? 0;
-      const days = reportDays(calendarOf(core, query), scope.from ?? 0, scope.to ?? core.clock.now());
+      const days = reportDays(calendarWith(query, core), scope.from ?? 0, scope.to ?? core.clock.now());
       const filter: CostFilter = {
         ...scope,
         groupBy: group_by,

@@ -62,9 +62,9 @@ export function createRoutes(core: Core) {
     })
     .openapi(report, async (c) => {
       const { keyId, agentId: only } = viewerOfRequest(c);
-      const { agent_id: agent, source, machine, windows } = c.req.valid("json");
+      const { agent_id: agent, source, machine, account, windows } = c.req.valid("json");
       if (only !== undefined && agent !== only) throw outOfReach(`agent ${agent}`, only);
-      const origin = { agent, source, owner: { machine }, reporterKeyId: keyId ?? undefined };
+      const origin = { agent, source, owner: { machine }, account, reporterKeyId: keyId ?? undefined };
       await recordPlanWindows(core, origin, windows.map(windowFromWire), core.clock.now());
       return c.body(null, 204);
     });

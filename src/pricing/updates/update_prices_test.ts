@@ -257,7 +257,7 @@ async function writtenCopy(): Promise<string> {
   return copy;
 }
 
-for (const [name, damage] of DAMAGED) {
+for (const [index, [name, damage]] of DAMAGED.entries()) {
   Deno.test(`a copy that is ${name} is not used, and the release's prices are`, () =>
     inFolder(async ({ update, used, folder, warnings }) => {
       await Deno.mkdir(folder);
@@ -272,6 +272,7 @@ for (const [name, damage] of DAMAGED) {
         warnings.at(-1)!,
         /^Updated prices cannot be used, those of this release are; run purser prices update$/,
       );
+      if (index > 0) return; // the next update doesn't read how a copy is damaged
       await update("good.json");
       assert.deepEqual([...(await used()).updated], ["genai-prices"]);
     }));

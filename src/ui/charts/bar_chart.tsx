@@ -45,8 +45,8 @@ export function BarChart(props: ChartProps) {
                     return (
                       <rect
                         key={one.key}
-                        class={classOf(one, order)}
-                        fill={fillOf(patterns, one, order)}
+                        class={classOf(order)}
+                        fill={fillOf(patterns, order)}
                         x={area.left + index * step + (step - bar) / 2}
                         y={top}
                         width={bar}

@@ -126,7 +126,6 @@ function Legend({ series, shown, format, mark, patterns, zone }: {
   patterns: string;
   format(value: number): string;
 }) {
-  const total = shown?.total;
   return (
     <div class="legend">
       <ul>
@@ -134,10 +133,10 @@ function Legend({ series, shown, format, mark, patterns, zone }: {
           const value = shown?.values.get(one.key);
           return (
             <li key={one.key}>
-              <svg class={`key ${classOf(one, index)}`} width="18" height="12" aria-hidden="true">
+              <svg class={`key ${classOf(index)}`} width="18" height="12" aria-hidden="true">
                 {mark === "line"
                   ? <path class="line" d="M0 6h18" />
-                  : <rect fill={fillOf(patterns, one, index)} width="18" height="12" rx="2" />}
+                  : <rect fill={fillOf(patterns, index)} width="18" height="12" rx="2" />}
               </svg>
               <span class="legend-name">{escapeText(one.label)}</span>
               <span class="legend-value">{shown ? (value == null ? "–" : format(value)) : one.note}</span>
@@ -150,7 +149,6 @@ function Legend({ series, shown, format, mark, patterns, zone }: {
           <>
             {escapeText(shown.label)}
             {shown.at !== undefined && localBriefly(shown.at, zone)}
-            {total != null && <strong>{format(total)}</strong>}
           </>
         )}
       </output>
@@ -162,7 +160,6 @@ function DataTable(
   { title, points, series, format, pointTitle, zone }: Omit<ChartProps, "finding" | "height">,
 ) {
   const [isOpen, setOpen] = useState(false);
-  const hasTotal = series.length > 1 && points.some(({ total }) => total !== undefined);
   return (
     <details class="chart-data" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>Data as a table</summary>
@@ -175,11 +172,10 @@ function DataTable(
                 {series.map(({ key, label }) => (
                   <th key={key} scope="col" class="number">{escapeText(label)}</th>
                 ))}
-                {hasTotal && <th scope="col" class="number">Total</th>}
               </tr>
             </thead>
             <tbody>
-              {points.map(({ label, values, total, href }) => (
+              {points.map(({ label, values, href }) => (
                 <tr key={label}>
                   <th scope="row">
                     <Link href={href}>{escapeText(label)}</Link>
@@ -188,7 +184,6 @@ function DataTable(
                     const value = values.get(key);
                     return <td key={key} class="number">{value == null ? "–" : format(value)}</td>;
                   })}
-                  {hasTotal && <td class="number">{total == null ? "–" : format(total)}</td>}
                 </tr>
               ))}
             </tbody>

@@ -42,7 +42,7 @@ export function LineChart(props: ChartProps) {
               }).join("");
               const value = active === undefined ? undefined : points[active]?.values.get(one.key);
               return (
-                <g key={one.key} class={classOf(one, order)}>
+                <g key={one.key} class={classOf(order)}>
                   <path class="line" d={path} />
                   {value != null && (
                     <circle class="dot" cx={xOf(active!)} cy={yOf(value, scale, area)} r="4" />

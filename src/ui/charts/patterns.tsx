@@ -15,20 +15,17 @@ const PATHS: Readonly<Record<string, string>> = {
   "series-4": "M-1 5l2 2M0 0l6 6M5-1l2 2",
   "series-5": "M0 3h6",
   "series-6": "M3 0v6",
-  "series-other": "M0 3h6M3 0v6",
 };
 
 /** Returns the fill of a series, by the patterns with an id. */
-export function fillOf(id: string, one: Series, index: number): string {
-  return `url(#${id}-${classOf(one, index)})`;
-}
+export const fillOf = (id: string, index: number) => `url(#${id}-${classOf(index)})`;
 
 /** The patterns of a chart's series, within a picture. */
 export function Patterns({ id, series }: { id: string; series: readonly Series[] }) {
   return (
     <defs>
       {series.map((one, index) => {
-        const name = classOf(one, index);
+        const name = classOf(index);
         return (
           <pattern
             key={one.key}

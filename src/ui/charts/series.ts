@@ -16,19 +16,12 @@ export interface Point {
   at?: number;
   /** By the key of a series; an absent one has no value. A map, since a key may be any name, such as `constructor`. */
   values: ReadonlyMap<string, number | null>;
-  /** The sum of the server over all series, for the readout. */
-  total?: number | null;
   /** The page with the parts of the point. */
   href?: string;
 }
 
-/** The key of the series that has the rest: it is grey. */
-export const OTHER = "other";
-
-/** Series with a colour of their own; further ones belong to `OTHER`, summed by the server. */
+/** The most series of a chart: each has a colour of its own. */
 export const MAX_SERIES = 6;
 
-/** Returns the class of a series: `series-1` to `series-6`, or `series-other`. */
-export function classOf({ key }: Series, index: number): string {
-  return key === OTHER || index >= MAX_SERIES ? "series-other" : `series-${index + 1}`;
-}
+/** Returns the class of a series, by which it has its colour: `series-1` to `series-6`. */
+export const classOf = (index: number) => `series-${index + 1}`;

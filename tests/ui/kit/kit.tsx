@@ -55,11 +55,10 @@ const POINTS = Array.from({ length: 14 }, (_, index) => {
     short: utcDay(label),
     at: Date.parse(label),
     values: new Map([["researcher", index + 1], ["writer", index === 3 ? null : 2.5], ["other", 0.5]]),
-    total: index + 4,
     href: `/ui/costs?day=${label}`,
   };
 });
-const CHART = { points: POINTS, series: SERIES, format: shortUsd, pointTitle: "Day (UTC)" };
+const CHART = { points: POINTS, series: SERIES, format: shortUsd, pointTitle: "Day", zone: "UTC" };
 
 function Kit() {
   const { query } = useRoute();
@@ -94,7 +93,7 @@ function Kit() {
         </Card>
         <Grid>
           <Card title="Bars">
-            <BarChart {...CHART} zone="UTC" title="Spend" finding="$91 in 14 days, 62% researcher" />
+            <BarChart {...CHART} title="Spend" finding="$91 in 14 days, 62% researcher" />
           </Card>
           <Card title="Lines">
             <LineChart {...CHART} title="Calls" finding="Calls grow" />

@@ -110,7 +110,7 @@ async function askQuota(
   const { describeEnded, isOfAllModels } = await import("../../../plans/mod.ts");
   const windows = await (await api.plans.$get({ query: {} })).json();
   const ended = windows.find((window) =>
-    window.agent_id === agentId && window.machine === machine && window.state === "ended" &&
+    window.agent_id === agentId && window.machines.includes(machine) && window.state === "ended" &&
     isOfAllModels(window)
   );
   return ended && describeEnded({

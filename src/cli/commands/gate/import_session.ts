@@ -75,7 +75,7 @@ export async function readSessionStates(
  * @throws {PurserError} `unavailable` if one of them can't be read
  */
 export async function importSession(
-  { clock, config }: Pick<CommandContext, "clock" | "config">,
+  { clock, config, env }: Pick<CommandContext, "clock" | "config" | "env">,
   connection: Connection,
   { importer, found, machine, machineName }: SessionLogs,
   states: Map<string, KnownFile>,
@@ -85,8 +85,8 @@ export async function importSession(
   let booking: BookingCore | undefined;
   const open = async () =>
     booking ??= connection.core &&
-      (await import("../../../service/booking/mod.ts")).openBooking(connection.core);
-  const books = createImportBooks(connection, { machine: machineName, importer: importer.name }, open);
+      await (await import("../../../service/booking/mod.ts")).openBooking(connection.core);
+  const books = createImportBooks(connection, { machine: machineName, importer: importer.name, env }, open);
   const context = {
     files: sync,
     clock,

@@ -1,4 +1,5 @@
 import type { Connection } from "../../../client/mod.ts";
+import type { Environment } from "../../../config/mod.ts";
 import type { CallContext, Sighting } from "../../../calls/mod.ts";
 import type { ImportFile } from "../../../contract/imports/import_files.ts";
 import type { SightingBody, SightingsBody, SightingsResult } from "../../../contract/costs/sightings.ts";
@@ -9,11 +10,14 @@ import { parseTotalUsd } from "../../../kernel/money.ts";
 import { windowToWire } from "../../../plans/sources/mod.ts";
 import { fetchStream } from "../../fetch_stream.ts";
 import { nextCursor } from "../../render/print_answer.ts";
+import { readPlanAccount } from "./read_plan_account.ts";
 
 /** The importer whose logs are imported, and the machine that has them. */
 interface ImportOrigin {
   machine: string;
   importer: string;
+  /** The environment of its agent; without it, the account of the agent's plan isn't read. */
+  env?: Environment;
 }
 
 /** Reads how far the files of an import have been read, by path. */
@@ -70,7 +74,7 @@ function stateToWire(
 /** Returns the ledger behind a connection, as an import sees it. A database in this process is booked into by `booking`. */
 export function createImportBooks(
   connection: Connection,
-  { machine, importer }: ImportOrigin,
+  { machine, importer, env }: ImportOrigin,
   booking: () => Promise<CallContext | undefined> = async () => await connection.core?.whole(),
 ): ImportBooks {
   const origin: SightingsBody["origin"] = { source: "log", name: importer, machine, agent_id: importer };
@@ -121,6 +125,7 @@ export function createImportBooks(
         agent_id: importer,
         source: "log" as const,
         machine,
+        account: env && await readPlanAccount(importer, env),
         windows: windows.map(windowToWire),
       };
       await connection.api.plans.$post({ json });

@@ -8,6 +8,7 @@ import {
 import { files } from "../../../kernel/files/files.ts";
 import type { Connection } from "../../../client/mod.ts";
 import type { CommandContext } from "../../command.ts";
+import { hostName } from "./host_name.ts";
 import { createImportBooks, readFileStates } from "./import_books.ts";
 import type { FoundAgent, ImportRequest } from "./import.ts";
 
@@ -34,7 +35,8 @@ export async function openImport(
   const states = new Map<string, Map<string, KnownFile>>();
   return {
     async importAgent({ importer, found }, options) {
-      const origin = { machine: machineName, importer: importer.name };
+      const env = machineName === await hostName() ? ctx.env : undefined;
+      const origin = { machine: machineName, importer: importer.name, env };
       let known = states.get(importer.name);
       if (!known) {
         known = isAgain ? new Map<string, KnownFile>() : await readFileStates(connection, origin);

@@ -50,7 +50,7 @@ export function renderPlans(
   const right = { align: "right" } as const;
   return renderTable(rows, [
     { title: "PLAN", cell: ({ agent_id, plan }) => plan === null ? agent_id : `${agent_id} ${plan}` },
-    ...known("MACHINE", ({ machine }) => machine, { cutTo: 8, drop: 3 }),
+    ...known("MACHINE", ({ machines }) => machines.join(", ") || null, { cutTo: 8, drop: 3 }),
     ...known("PROVIDER", ({ provider }) => provider, { drop: 3 }),
     {
       title: "WINDOW",

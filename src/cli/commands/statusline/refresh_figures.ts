@@ -7,6 +7,7 @@ import { EXIT } from "../../exit_code.ts";
 import hooks from "../gate/hooks/claude_code.ts";
 import { findSessionLogs, importSession } from "../gate/import_session.ts";
 import { readFileStates } from "../import/import_books.ts";
+import { readPlanAccount } from "../import/read_plan_account.ts";
 import { AGENT, figuresPath } from "./figures.ts";
 import { pathOfKept, readKept, stateOf, sweepKept, writeKept } from "./kept_figures.ts";
 import { folderOfKept, readSettings, targetOf } from "./run_status_line.ts";
@@ -61,5 +62,8 @@ async function importAll(
   );
   const windows = readStatusLineWindows({ rate_limits: limits }).map(windowToWire);
   if (windows.length === 0) return;
-  await connection.api.plans.$post({ json: { agent_id: AGENT, source: "statusline", machine, windows } });
+  const account = await readPlanAccount(AGENT, ctx.env);
+  await connection.api.plans.$post({
+    json: { agent_id: AGENT, source: "statusline", machine, account, windows },
+  });
 }

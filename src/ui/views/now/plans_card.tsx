@@ -18,11 +18,11 @@ const COLUMNS: Column<PlanWindow>[] = [
   {
     id: "agent_id",
     title: "Plan",
-    cell: ({ agent_id, plan, machine, provider }) => (
+    cell: ({ agent_id, plan, machines, provider }) => (
       <>
         <Text>{plan === null ? agent_id : `${agent_id} ${plan}`}</Text>
         <div class="sub">
-          <Text>{machine ?? provider ?? ""}</Text>
+          <Text>{provider ?? machines.join(", ")}</Text>
         </div>
       </>
     ),
