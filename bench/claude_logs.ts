@@ -42,6 +42,8 @@ export async function writeClaudeLogs(home: string, calls: number, until: number
         branch: `b${session % 7}`,
       });
       await Deno.writeTextFile(path, text);
+      const endedAt = new Date(startsAt + count * 20_000);
+      await Deno.utime(path, endedAt, endedAt);
       written.files++;
       written.bytes += text.length;
       written.calls += count;

@@ -312,7 +312,7 @@ async function contentsOf(folder: string): Promise<[string, number][]> {
 
 Deno.test("a backup or a restore that is killed leaves its file away, and the database as it was", async () => {
   await using place = await newPlaceWithCall();
-  makeLarge(place.db, 60_000);
+  makeLarge(place.db, 30_000);
   const [backup, target] = [`${place.folder}/backup.db`, `${place.folder}/target.db`];
   await Deno.copyFile(place.db, target);
   const before = await readBooks(place.db);

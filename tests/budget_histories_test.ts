@@ -29,33 +29,33 @@ const SEARCH = { customer: "acme", team: "a b" };
 const CALLERS: ModelScopes[] = [
   {
     ...{ agentId: "ann", sessionId: "ses_1", keyId: null, runId: "run_1" },
-    subjects: { ...OPUS, source: "run", tags: ACME },
+    subjects: { ...OPUS, source: "run", billing: "billed", tags: ACME },
   },
   {
     ...{ agentId: "bob", sessionId: "ses_2", rootSessionId: "ses_1", keyId: "key_1", runId: "run_2" },
-    subjects: { ...LUNA, source: "run", tags: SEARCH },
+    subjects: { ...LUNA, source: "run", billing: "billed", tags: SEARCH },
   },
   {
     ...{ agentId: "ann", sessionId: "ses_1", keyId: "key_1", runId: "run_3" },
-    subjects: { ...HAIKU, source: "run", tags: { customer: "100% globex" } },
+    subjects: { ...HAIKU, source: "run", billing: "plan", tags: { customer: "100% globex" } },
   },
   {
     agentId: "cleo",
     sessionId: null,
     keyId: "key_2",
     runId: "run_4",
-    subjects: { ...OPUS, source: "run", tags: SEARCH },
+    subjects: { ...OPUS, source: "run", billing: "billed", tags: SEARCH },
   },
   {
     agentId: "bob",
     sessionId: "ses_3",
     keyId: null,
     runId: "run_outside",
-    subjects: { ...LUNA, source: "run" },
+    subjects: { ...LUNA, source: "run", billing: "billed" },
   },
   {
     ...{ agentId: "cleo", sessionId: "ses_3", rootSessionId: "ses_1", keyId: "key_2", runId: null },
-    subjects: { ...OPUS, source: "gateway", tags: ACME },
+    subjects: { ...OPUS, source: "gateway", billing: "plan", tags: ACME },
   },
 ];
 
@@ -104,6 +104,12 @@ const ofSubjects = fc.record({
     { scope: "by key,provider key_1 anthropic" },
     { scope: "by provider,tag:customer,tag:team openai acme a%20b" },
     { scope: "by provider,tag:customer anthropic acme" },
+    { scope: "by plan" },
+    { scope: "by billed" },
+    { scope: "by billed,key key_1" },
+    { scope: "by plan,tag:customer acme" },
+    { scope: "by plan", each: "key" as const, shape: "plan,key" },
+    { scope: "by billed", each: "tag:customer" as const, shape: "billed,tag:customer" },
     { scope: "", each: "tag:customer" as const, shape: "tag:customer" },
     { scope: "", each: "model" as const, shape: "model" },
     { scope: "by provider anthropic", each: "tag:customer" as const, shape: "provider,tag:customer" },

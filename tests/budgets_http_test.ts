@@ -29,6 +29,7 @@ Deno.test("a budget is added with the defaults, read, listed, changed and remove
       model: null,
       provider: null,
       source: null,
+      billing: null,
       each: null,
       mode: "stop",
       action: "refuse",

@@ -18,6 +18,7 @@ Deno.test("the table has every command, succeeding and failing", () => {
     // `import` and the settings of agents are in a home folder: tests/import_command_test.ts, tests/gate/install_test.ts,
     // tests/statusline_test.ts.
     // `capture` needs a permission: tests/capture_test.ts. `whoami` needs a key of a server: tests/own_view_test.ts.
+    // `service` writes into a home folder: tests/deployment_test.ts, and `config` reads files: tests/config_command_test.ts.
     // `apply` needs a file: tests/apply_test.ts.
     const elsewhere = [
       "serve",
@@ -31,6 +32,8 @@ Deno.test("the table has every command, succeeding and failing", () => {
       "gate uninstall",
       "statusline install",
       "statusline uninstall",
+      "service install",
+      "service uninstall",
       "whoami",
     ];
     if (!elsewhere.includes(name)) {
@@ -44,6 +47,8 @@ Deno.test("the table has every command, succeeding and failing", () => {
       "channels list",
       "doctor",
       "profiles list",
+      "config check",
+      "config show",
     ];
     if (!mayFail.includes(name)) assert.ok(rows.some(({ code }) => code !== undefined), `${name} failing`);
   }

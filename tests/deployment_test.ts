@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { readEnvironment } from "../src/config/mod.ts";
 import { VERSION } from "../src/kernel/version.ts";
+import { newPlace } from "./harness/cli_process.ts";
+import { inProcess } from "./harness/in_process.ts";
 import { denoCacheVariables } from "./harness/cache_variables.ts";
 import { installCli } from "./harness/installed_cli.ts";
 
@@ -122,28 +124,26 @@ const hasSystemd = await new Deno.Command("systemd-analyze", { args: ["--version
   .then(({ success }) => success, () => false);
 
 Deno.test({
-  name: "the unit is valid to systemd, and its command serves with its environment",
+  name: "the unit of the machine is valid to systemd, and its command serves with its environment",
   ignore: !hasSystemd,
   async fn() {
     const folder = await Deno.realPath(await Deno.makeTempDir({ prefix: "purser_unit_" }));
     const installed = await installCli(folder);
-    const unit = (await Deno.readTextFile(join(ROOT, "examples/systemd/purser.service")))
-      .replaceAll("/usr/local/bin/purser", installed);
-    const path = `${folder}/purser.service`;
-    await Deno.writeTextFile(path, unit);
-    const verified = await run(["systemd-analyze", "verify", "--man=no", path], {
-      env: { SYSTEMD_LOG_LEVEL: "warning" },
-    });
-    const about = verified.err.split("\n").filter((line) => line.includes("purser"));
-    assert.deepEqual([verified.code, about], [0, []], verified.err);
-
     const { PATH = "" } = readEnvironment();
+    const printed = await run([installed, "service", "install", "--system-wide", "--print"], {
+      env: { PATH, HOME: folder, ...denoCacheVariables() },
+      clearEnv: true,
+    });
+    assert.equal(printed.code, 0, printed.err);
+    const unit = printed.out;
+    await verifyUnit(folder, unit);
+    for (const line of ["User=purser", "ProtectSystem=strict", "NoNewPrivileges=yes"]) {
+      assert.ok(unit.includes(`\n${line}\n`), line);
+    }
+
     const env: Record<string, string> = { PATH };
-    for (const [, pairs] of unit.matchAll(/^Environment=(.*)$/gm)) {
-      for (const pair of pairs!.split(" ")) {
-        const [name, value] = pair.split("=") as [string, string];
-        env[name] = value.replace(/^\/(?=var|etc)/, `${folder}/`);
-      }
+    for (const [, name, value] of unit.matchAll(/^Environment=(\w+)=(.*)$/gm)) {
+      env[name!] = value!.replace(/^\/(?=var|etc)/, `${folder}/`);
     }
     await Deno.mkdir(`${folder}/var/lib/purser`, { recursive: true });
     const [command] = /(?<=^ExecStart=).*$/m.exec(unit)!;
@@ -161,3 +161,36 @@ Deno.test({
     await Deno.remove(folder, { recursive: true });
   },
 });
+
+Deno.test({
+  name:
+    "service install writes a unit of this user over the database of the line, and uninstall removes it, once",
+  ignore: Deno.build.os !== "linux",
+  async fn() {
+    await using place = await newPlace();
+    place.env.XDG_CONFIG_HOME = `${place.folder}/a folder`;
+    const file = `${place.env.XDG_CONFIG_HOME}/systemd/user/purser.service`;
+    const database = `${place.folder}/100 % $BOOKS.db`;
+    const installed = await inProcess(place, ["service", "install", "--db", database]);
+    assert.equal(installed.code, 0, installed.err);
+    const unit = await Deno.readTextFile(file);
+    assert.ok(installed.out.startsWith(unit), "it shows what it has written");
+    assert.match(installed.out, /\n {2}systemctl --user enable --now purser\.service\n$/);
+    assert.ok(unit.includes(`serve --db "${place.folder}/100 %% $$BOOKS.db"\n`), unit);
+    if (hasSystemd) {
+      await verifyUnit(place.folder, unit.replace("ExecStart=purser", "ExecStart=/usr/bin/env purser"));
+    }
+    const removed = await inProcess(place, ["service", "uninstall"]);
+    assert.match(removed.out, /^Removed .*\n\n {2}systemctl --user disable --now purser\.service\n$/);
+    assert.equal((await inProcess(place, ["service", "uninstall"])).code, 3);
+  },
+});
+
+async function verifyUnit(folder: string, unit: string): Promise<void> {
+  const path = `${folder}/purser.service`;
+  await Deno.writeTextFile(path, unit);
+  const { code, err } = await run(["systemd-analyze", "verify", "--man=no", path], {
+    env: { SYSTEMD_LOG_LEVEL: "warning" },
+  });
+  assert.deepEqual([code, err.split("\n").filter((line) => line.includes("purser"))], [0, []], err);
+}

@@ -91,7 +91,7 @@ for (const kind of dialectKinds()) {
       assert.deepEqual([notification.type, notification.severity, notification.title], [
         "spending.digest",
         "info",
-        "Spending on 2026-11-01: $9",
+        "Spending on 2026-11-01 (Europe/Berlin): $9",
       ]);
       const facts = notification.facts.map(({ label, value }) => `${label}: ${value}`);
       assert.deepEqual(facts, [
@@ -128,8 +128,8 @@ for (const kind of dialectKinds()) {
         await deliver();
       }
       assert.deepEqual(channels[0]!.sent.map(({ notification }) => notification.title), [
-        "Spending from 2026-10-26 to 2026-11-01: $1",
-        "Spending from 2026-11-02 to 2026-11-08: $0",
+        "Spending from 2026-10-26 to 2026-11-01 (Europe/Berlin): $1",
+        "Spending from 2026-11-02 to 2026-11-08 (Europe/Berlin): $0",
       ]);
       const sent = await purser.api("POST", "/channels/c0/digest?period=weekly");
       assert.deepEqual([sent.status, sent.body.status], [200, "delivered"]);

@@ -74,6 +74,7 @@ const OPERATIONS = {
   listAnomalies: "GET /anomalies",
   listApiKeyNames: "GET /key-names",
   getOwnView: "GET /me",
+  getPrice: "GET /prices/rows/{price_id}",
   listApiKeys: "GET /keys",
   listBudgetCounters: "GET /budgets/{budget_id}/counters",
   listBudgetRaises: "GET /budgets/{budget_id}/raises",
@@ -297,6 +298,7 @@ Deno.test("every operation responds as documented", async () => {
   const price = { provider: "a", model: "b", input_usd_per_million: 1, output_usd_per_million: 1 };
   const { price_id } = (await purser.api("PUT", "/prices/rows", price)).body;
   await purser.api("GET", "/prices/rows");
+  await purser.api("GET", `/prices/rows/${price_id}`);
   await purser.api("DELETE", `/prices/rows/${price_id}`);
   await purser.api("DELETE", "/agents/a");
   const key = await purser.api("POST", "/keys", {

@@ -8,6 +8,7 @@ import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 
 const RULE = { name: "Daily", threshold_type: "per_day_usd", threshold_usd: 1, severity: "info" };
 const AGENT = { model: "demo:echo" };
+const PRICE = { provider: "own", model: "set", input_usd_per_million: 3, output_usd_per_million: 4 };
 
 const etagOf = ({ headers }: { headers: Headers }) => headers.get("etag")!;
 
@@ -76,15 +77,19 @@ Deno.test("If-Match on PUT, PATCH and DELETE refuses with 412 unless a strong ta
   for (const [form, matches] of IF_MATCH) {
     const rule = await addRule(purser);
     const agent = { path: "/agents/a", etag: etagOf(await purser.api("PUT", "/agents/a", AGENT)) };
+    const set = await purser.api("PUT", "/prices/rows", PRICE);
+    const price = { path: `/prices/rows/${set.body.price_id}`, etag: etagOf(set) };
     for (
-      const [method, { path, etag }, body] of [
+      const [method, { path: at, etag }, body, path = at] of [
         ["PATCH", rule, { name: "Daily" }],
         ["PUT", agent, AGENT],
+        ["PUT", price, PRICE, "/prices/rows"],
         ["DELETE", rule],
         ["DELETE", agent],
+        ["DELETE", price],
       ] as const
     ) {
-      const before = (await purser.api("GET", path)).body;
+      const before = (await purser.api("GET", at)).body;
       const headers = { "if-match": form.replaceAll("E", etag) };
       const answer = await purser.api(method, path, body, headers);
       const where = `${method} ${path} ${form}`;
@@ -97,7 +102,7 @@ Deno.test("If-Match on PUT, PATCH and DELETE refuses with 412 unless a strong ta
         answer.body.detail,
         /^Cannot (PUT|PATCH|DELETE) \/\S+: it is not as If-Match expects; read it again/,
       );
-      assert.deepEqual((await purser.api("GET", path)).body, before, where);
+      assert.deepEqual((await purser.api("GET", at)).body, before, where);
     }
   }
 });

@@ -1,5 +1,13 @@
 import assert from "node:assert/strict";
-import { bookLooseCalls, reportCalls, type ReportedCall, sightCalls } from "../src/calls/mod.ts";
+import {
+  bookLooseCalls,
+  reportCalls,
+  type ReportedCall,
+  sightCalls,
+  type Sighting,
+  type SightingOrigin,
+} from "../src/calls/mod.ts";
+import { type Said, witnessOf } from "../src/calls/sightings/said.ts";
 import { listCalls, listCosts } from "../src/ledger/mod.ts";
 import { usageOf } from "../src/pricing/mod.ts";
 import type { TestBooking } from "./harness/booking.ts";
@@ -12,6 +20,8 @@ async function total({ store }: TestBooking) {
   const [row] = await listCosts(store, { groupBy: "provider", limit: 10, offset: 0 });
   return row && [row.model_calls, row.input_tokens, row.output_tokens, row.cost_usd, row.estimated_calls];
 }
+
+const ROWS = { sql: "SELECT witness, said FROM sightings" };
 
 const kinds = dialectKinds();
 for (const kind of kinds) {
@@ -26,6 +36,62 @@ for (const kind of kinds) {
     const [call] = await listCalls(ctx.query, { sessionId: "ses_a", limit: 10 });
     assert.equal(call?.agent_id, "claude-code");
     assert.deepEqual(call?.tags, { branch: "main", machine: "laptop", project: "shop" });
+  });
+
+  test("the row of a call holds the statement of its only witness, and a row of its own what it says later", async (ctx) => {
+    const plain = sighting({ ref: "none", responseId: undefined, requestId: undefined });
+    const told: [SightingOrigin, Sighting][] = [
+      [
+        LOG,
+        sighting({ ref: "msg_012345abcdef", provider: undefined, tools: ["Bash"], serviceTier: "batch" }),
+      ],
+      [LOG, { ...plain, ref: "a", at: AT + 1, isCopy: true, quality: "provisional", marks: ["disputed"] }],
+      [{ ...LOG, source: "otlp", machine: "x" }, {
+        ...plain,
+        ref: "trace:b",
+        at: AT + 2,
+        known: 0,
+        run: "r",
+      }],
+      [{ ...LOG, source: "otlp", keyId: "key_1", keyTags: { project: "key" }, isOfOneAgent: true }, {
+        ...sighting({ responseId: "resp_of_key:1", requestId: "req_of_key_1" }),
+        ...{ ref: "trace:c", at: AT + 3, isPlan: true, statedCostUsd: "0.10", durationMs: 1.5 },
+      }],
+      [LOG, { ...plain, ref: "msg_of_itself", responseId: "msg_of_itself", at: AT + 4, model: undefined }],
+    ];
+    told.forEach(([, one], index) => one.usage = usageOf({ inputTokens: 100 + index, outputTokens: 7 }));
+    const state = async () =>
+      (await ctx.store.readAll([{ sql: "SELECT * FROM calls" }, ROWS])).map(({ rows }) => rows);
+    for (const [origin, one] of told) assert.equal((await sightCalls(ctx, origin, [one])).booked, 1, one.ref);
+    const before = await state();
+    assert.equal(before[0]!.length, told.length);
+    assert.equal(before[1]!.length, 0, "no witness has a row of its own");
+    for (const [origin, one] of told) {
+      assert.equal((await sightCalls(ctx, origin, [one])).duplicates, 1, one.ref);
+    }
+    assert.deepEqual(await state(), before, "said again, it says nothing new");
+    for (const [origin, one] of told) {
+      // Under the same name, nearly a day earlier, and without the other ids.
+      const later = {
+        ...one,
+        at: one.at - 80_000_000,
+        responseId: undefined,
+        requestId: undefined,
+        branch: "other",
+      };
+      const { booked, refused } = await sightCalls(ctx, origin, [later]);
+      assert.deepEqual([booked, refused], [0, 0], one.ref);
+    }
+    const rows = (await ctx.store.read(ROWS)).rows.map((
+      [witness, said],
+    ) => [witness, JSON.parse(said as string)]);
+    for (const [index, [origin, one]] of told.entries()) {
+      const kept = rows.find(([witness]) => witness === `${origin.source}:${origin.name}:${one.ref}`)![1];
+      const { said } = witnessOf(ctx, origin, one, index);
+      assert.ok(kept.some((each: Said) => JSON.stringify(each) === JSON.stringify(said)), one.ref);
+    }
+    const costs = await listCosts(ctx.store, { groupBy: "provider", limit: 10, offset: 0 });
+    assert.equal(costs.reduce((sum, one) => sum + one.model_calls, 0), told.length);
   });
 
   test("a later record of a call that went on amends it", async (ctx) => {

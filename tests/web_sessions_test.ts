@@ -168,9 +168,13 @@ Deno.test("a session makes no key, and changes no limit of one, without the key 
   const closed: [method: string, path: string, body?: object][] = [
     ["POST", "/keys", { name: "mine", scopes: ["admin"] }],
     ["POST", "/keys", { name: "my own", scopes: ["read"], expires_at: "2030-01-01T00:00:00.000Z" }],
+    // By its tags, a key would spend from another budget, or approve what its own person asks for.
+    ["PATCH", `/keys/${key_id}`, { tags: { user: "another" } }],
     ["POST", "/ui/session/codes"],
     ...requests(ofOne),
     ...requests(ofEach),
+    ...requests(await budget({ name: "People", each: "tag:user" })),
+    ...requests(await budget({ name: "Anna", tags: { user: "anna" } })),
   ];
   for (const [method, path, body] of closed) {
     const refused = await send(method, path, { headers, body });

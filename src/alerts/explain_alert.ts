@@ -63,7 +63,8 @@ export async function explainAlert(
   if (!found) throw new PurserError("not_found", `Cannot find alert ${alertId} in the history`);
   const { row, alert } = found;
   const [causes, past] = await Promise.all([
-    row.isTest || row.thresholdType === PLAN_THRESHOLD || row.thresholdType === ASK_THRESHOLD
+    row.isTest || row.thresholdType === PLAN_THRESHOLD || row.thresholdType === ASK_THRESHOLD ||
+      measuresPlan(row)
       ? null
       : readCauses(ctx, row, alert, viewer),
     ctx.query.select().from(alerts)
@@ -73,6 +74,12 @@ export async function explainAlert(
       .orderBy(desc(alerts.position)).limit(PAST),
   ]);
   return { ...alert, causes, past: await toAlertRecords(ctx, past, viewer) };
+}
+
+/** Costs are no causes of a plan value. */
+function measuresPlan(row: AlertRow): boolean {
+  const scope = row.scope ?? scopeOfWarning(row);
+  return scope != null && isScopeBy(scope) && subjectsIn(scope)[0]![0] === "plan";
 }
 
 /** The calls that an alert measured: those of an agent, a key, a session or a run; without any, all calls. */

@@ -1,6 +1,6 @@
 import { and, eq, inArray } from "drizzle-orm";
 import type { BudgetCheck } from "../contract/budgets/budget_checks.ts";
-import type { Clock } from "../kernel/clock.ts";
+import { type Clock, toIso } from "../kernel/clock.ts";
 import { toUsd } from "../kernel/money.ts";
 import { nameField, type Names, readNames } from "../keys/mod.ts";
 import { BUDGETED } from "../contract/costs/dimensions.ts";
@@ -20,9 +20,10 @@ import {
 import type { CallSubjects } from "./call_to_decide.ts";
 import { type Query, type Store, tables } from "../store/mod.ts";
 import { calendarIn } from "../contract/windows.ts";
-import { countersOf } from "./budget_counters.ts";
+import { countersOf, hasCounters } from "./budget_counters.ts";
 import type { BudgetRow } from "./budget_fields.ts";
-import { describeFigures, type Figures, readFigures } from "./budget_states.ts";
+import { counterOf as describeCounter, describeFigures, type Figures, readFigures } from "./budget_states.ts";
+import { readOpenTicket } from "./tickets/open_tickets.ts";
 
 /** The agent, session, key and other subjects of a call to check; one that is not given is that of no budget. */
 type CheckedCall = Partial<Scopes> & { subjects?: Partial<CallSubjects> };
@@ -32,16 +33,18 @@ const SHAPED = `SELECT shape, scope FROM (SELECT s.shape, ${
   shapedScopeOf({
     ...{ agent: BOUND(1), session: BOUND(2), key: BOUND(3), model: BOUND(4), provider: BOUND(5) },
     ...{ source: BOUND(6), tags: BOUND(7), tree: BOUND(8) },
+    isOf: (billing) => `${billing} = ${BOUND(9)}`,
   })
 } AS scope FROM spend_shapes s) shaped WHERE scope IS NOT NULL`;
 
 /** Reads the scopes of a call by the shapes of budgets. */
 async function readShaped(
   { store }: { store: Store },
-  { agentId, sessionId, keyId, subjects: { model, provider, source, tags } = {} }: CheckedCall,
+  { agentId, sessionId, keyId, subjects: { model, provider, source, billing, tags } = {} }: CheckedCall,
 ): Promise<Map<string, string>> {
   const rootSessionId = sessionId == null ? null : await readRootSession({ store }, sessionId);
-  const args = [agentId, sessionId, keyId, model, provider, source, tags && tagsText(tags), rootSessionId];
+  const text = tags && tagsText(tags);
+  const args = [agentId, sessionId, keyId, model, provider, source, text, rootSessionId, billing];
   const { rows } = await store.read({ sql: SHAPED, args: args.map((arg) => arg ?? null) });
   return new Map(rows as [string, string][]);
 }
@@ -79,14 +82,26 @@ export async function checkBudgets(
   const isHidden = (counter: string | undefined) =>
     counter !== undefined && (counter === ALL_CALLS || isScopeBy(counter)) && !ownsScope(viewer, counter);
   const rows: AppliedBudget[] = [
-    ...matching.filter(applies).map((row) => ({ ...row, counter: counterOf(row) })),
+    ...matching.filter(applies).map((row) => {
+      const counter = counterOf(row);
+      return {
+        ...row,
+        counter,
+        one: hasCounters(row) && counter ? describeCounter(row, counter) ?? null : null,
+      };
+    }),
     ...agentId === undefined ? [] : await runBudgetOf(ctx.query, agentId),
   ];
   const [figures, names] = await Promise.all([
     readFigures(ctx, rows.map((row) => ({ row, scope: row.counter }))),
     readNames(ctx, rows.map(({ counter }) => counter)),
   ]);
-  return rows.map((row, index) => ({ row, check: toCheck(row, figures[index]!, names) }))
+  const checks = await Promise.all(rows.map(async (row, index) => {
+    const check = toCheck(row, figures[index]!, names);
+    const isAsking = row.action === "ask" && check.state === "reached";
+    return { row, check: isAsking ? { ...check, ...await ticketOf(ctx, row) } : check };
+  }));
+  return checks
     .sort((a, b) => a.check.left_usd - b.check.left_usd)
     .map(({ row, check }) => isHidden(row.counter) ? withoutAmounts(check) : check);
 }
@@ -97,7 +112,29 @@ type AppliedBudget =
     BudgetRow,
     "per" | "each" | "mode" | "action" | "limitNanoUsd" | "warnAt" | "countsFrom" | "calendar"
   >
-  & { budgetId: string | null; name: string | null; counter: string | undefined };
+  & {
+    budgetId: string | null;
+    name: string | null;
+    counter: string | undefined;
+    one: BudgetCheck["counter"];
+  };
+
+/** Returns the ticket of a budget that asks, as a check has it. */
+async function ticketOf(
+  { store, clock }: Parameters<typeof checkBudgets>[0],
+  { budgetId, counter }: AppliedBudget,
+): Promise<Partial<BudgetCheck>> {
+  const ticket = counter === undefined
+    ? undefined
+    : await readOpenTicket({ store }, { budgetId: budgetId!, scope: counter }, clock.now());
+  if (ticket === undefined) return { ticket_id: null };
+  const { ticketId, state, deniedUntil } = ticket;
+  return {
+    ticket_id: ticketId,
+    ticket_state: state,
+    ...(deniedUntil !== undefined && { asks_again_at: toIso(deniedUntil) }),
+  };
+}
 
 function withoutAmounts(check: BudgetCheck): BudgetCheck {
   const { extra_usd: _extra, spent_usd: _spent, reserved_usd: _reserved, left_usd: _left, ...rest } = check;
@@ -115,6 +152,7 @@ function toCheck(row: AppliedBudget, figures: Figures, names: Names) {
     ...nameField(names, row.counter),
     mode: row.mode,
     action: row.action,
+    counter: row.one,
     limit_usd: toUsd(row.limitNanoUsd),
     time_zone: calendarIn(row.calendar).timeZone,
     ...describeFigures(row, figures),
@@ -137,5 +175,6 @@ async function runBudgetOf(query: Query, agentId: string): Promise<AppliedBudget
     countsFrom: null,
     calendar: null,
     counter: undefined,
+    one: null,
   }];
 }

@@ -1,4 +1,4 @@
-import type { BudgetPeriod } from "../contract/values.ts";
+import type { Billing, BudgetPeriod } from "../contract/values.ts";
 import { COUNTED } from "../contract/costs/dimensions.ts";
 import { tagsText } from "../contract/tags/tags.ts";
 import { type ModelCall, scopeIn, scopeOf, type Scopes, treeOf } from "../ledger/mod.ts";
@@ -24,7 +24,7 @@ export type CallScopes = Scopes & {
 };
 
 /** The parts of a call that budgets name besides its scopes. */
-export type CallSubjects = Pick<ModelCall, "model" | "provider" | "source" | "tags">;
+export type CallSubjects = Pick<ModelCall, "model" | "provider" | "source" | "tags"> & { billing: Billing };
 
 /** A reservation to make, or a call to look up the budgets of. */
 export interface CallToDecide {
@@ -65,6 +65,7 @@ export function toCallRow(
     subjects?.model ?? null,
     subjects?.provider ?? null,
     subjects?.source ?? null,
+    subjects?.billing ?? null,
     subjects?.tags ? tagsText(subjects.tags) : null,
     at,
     start("hour"),

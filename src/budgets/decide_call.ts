@@ -40,6 +40,8 @@ export interface Standing {
   calendar: string | null;
   /** The scope of the counter. */
   scope: string;
+  /** The part of a call that the budget has a counter for each value of; null for one counter. */
+  part?: string | null;
   /** The start of the window, and the moment that resets it, if any. */
   from: number;
   resetsAt: number | null;

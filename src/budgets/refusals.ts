@@ -1,10 +1,12 @@
 import { toIso } from "../kernel/clock.ts";
 import { BudgetExceededError } from "../kernel/errors.ts";
 import { formatUsd, toUsd } from "../kernel/money.ts";
+import { quoteForShell } from "../kernel/quote_for_shell.ts";
 import { nameField, type Names } from "../keys/mod.ts";
 import {
   ALL_CALLS,
   ALL_SEEING,
+  counterIn,
   entityOf,
   keyScopeIn,
   NOBODY,
@@ -221,6 +223,14 @@ function ticketText({ ticketId, state, expiresAt, deniedUntil }: TicketRef): str
   }
 }
 
+/** Returns the option that raises one of the counters of a budget that has many: without it, all are raised. */
+function counterOption({ scope, part }: Standing, names: Names): string {
+  const counter = part == null ? undefined : counterIn(scope, part);
+  if (counter === undefined) return "";
+  const name = part === "key" ? names.get(scopeOf("key", counter.id)) : undefined;
+  return ` --counter ${quoteForShell(name ?? counter.id)}`;
+}
+
 function budgetSentence(
   { standing, reason, neededNanoUsd, fittingOutputTokens, ticket }: Refusal,
   { because, isHidden, model, names }: SentenceFacts & { names: Names },
@@ -240,7 +250,9 @@ function budgetSentence(
     ? `. ${ticketText(ticket)}`
     : isHidden
     ? ""
-    : `. Raise it with purser budgets raise ${standing.budgetId} --usd AMOUNT`;
+    : `. Raise it with purser budgets raise ${standing.budgetId} --usd AMOUNT${
+      counterOption(standing, names)
+    }`;
   switch (reason) {
     case "spent":
       return `${budget} ${amounts}${reset}${remedy}`;

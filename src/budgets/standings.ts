@@ -44,12 +44,14 @@ function toStanding(row: SqlValue[], at: number): Standing {
     lost,
     calendar,
     end,
+    part,
   ] = row;
   return {
     budgetId: budgetId as string | null,
     name: name as string | null,
     per: per as BudgetPeriod,
     scope: scope as string,
+    part: part as string | null,
     from: Number(from),
     resetsAt: calendar === null
       ? windowOf(per as BudgetPeriod, at).resetsAt

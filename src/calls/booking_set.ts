@@ -188,11 +188,18 @@ function settle(bookings: readonly Booking[]): Statement[] {
 /** The scopes that booked calls count in, as of now. */
 function toBookedScopes(bookings: readonly Booking[], now: number): BookedScopes[] {
   return bookings.flatMap(({ calls, grant, witnessed }) =>
-    [...calls, ...witnessed?.amended ?? []].map((call) => ({
-      scopes: { ...(grant?.scopes ?? { ...scopesOf(call), budget: null }), subjects: call },
-      at: now,
-      reservationId: grant?.reservationId ?? null,
-    }))
+    [...calls, ...witnessed?.amended ?? []].map((call) => {
+      const billing = call.planNanoUsd === undefined ? "billed" : "plan";
+      return {
+        scopes: {
+          ...(grant?.scopes ?? { ...scopesOf(call), budget: null }),
+          subjects: { ...call, billing },
+        },
+        at: now,
+        // One that was made for a call that another one pays for has asked other budgets.
+        reservationId: grant?.scopes.subjects?.billing === billing ? grant.reservationId : null,
+      };
+    })
   );
 }
 

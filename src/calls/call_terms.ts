@@ -1,4 +1,4 @@
-import type { CallSource } from "../contract/values.ts";
+import type { Billing, CallSource } from "../contract/values.ts";
 import type { CallScopes, Refusal } from "../budgets/mod.ts";
 import type { Grant } from "../budgets/reservations/mod.ts";
 import type { NanoUsd } from "../kernel/money.ts";
@@ -15,6 +15,8 @@ import type { UsageReport } from "./settle_usage.ts";
 export interface CallTerms extends CallOrigin {
   source: CallSource & ("run" | "meter" | "gateway");
   scopes: CallScopes;
+  /** Who will probably pay for the call; without it, it is billed. */
+  billing?: Billing;
   /** Decides which amounts of other calls the caller may see. */
   viewer: Viewer;
   /** The parent span; default: the active one. */

@@ -61,7 +61,8 @@ async function reserve(
   const { scopes, viewer } = terms;
   const prices = pricesNow(ctx);
   const refused: Refused = { scopes, provider, model, viewer };
-  const subjects = { model, provider, source: terms.source, ...(terms.tags && { tags: terms.tags }) };
+  const { billing = "billed", source, tags } = terms;
+  const subjects = { model, provider, source, billing, ...(tags && { tags }) };
   const { runId } = scopes;
   if (runId !== null && await terms.hasOvershot?.()) {
     throw await overshotBudget(ctx, { scopes: { ...scopes, runId } });

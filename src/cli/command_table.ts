@@ -24,6 +24,7 @@ import { profilesAdd, profilesList, profilesRemove } from "./commands/profiles/p
 import { report } from "./commands/report/report.ts";
 import { reprice, repriceApply, repriceList, repriceUndo } from "./commands/reprice/reprice.ts";
 import { run } from "./commands/run.ts";
+import { SERVICE_COMMANDS } from "./commands/service/service.ts";
 import { serve } from "./commands/serve.ts";
 import { plans, sources } from "./commands/sources/sources.ts";
 import { sessionsList, sessionsShow } from "./commands/sessions/sessions.ts";
@@ -96,4 +97,5 @@ export const COMMANDS: readonly Command[] = [
   restore,
   completions,
   serve,
+  ...SERVICE_COMMANDS,
 ];

@@ -49,7 +49,7 @@ export function findSpoolFolder(
   env: Environment,
   platform: Platform = currentPlatform(),
 ): string | undefined {
-  const isServer = /^(?:libsql|https?):/i.test(dbUrl);
+  const isServer = /^(?:libsql|https?|postgres(?:ql)?):/i.test(dbUrl);
   return isServer ? inPurser(findDataFolder(env, platform), "spool", platform) : undefined;
 }
 

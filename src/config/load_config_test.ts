@@ -67,6 +67,8 @@ Deno.test("calls that a server can't take wait in the data folder, or where the 
     (await load({ env, files })).spoolFolder;
   assert.equal(await folderOf(HOME), undefined);
   assert.equal(await folderOf(server), "/home/ada/.local/share/purser/spool");
+  const postgres = { ...HOME, PURSER_DB: "postgres://purser@db.example/purser" };
+  assert.equal(await folderOf(postgres), "/home/ada/.local/share/purser/spool");
   assert.equal(await folderOf(server, files), "/home/ada/.config/purser/calls");
   assert.equal(await folderOf(HOME, files), "/home/ada/.config/purser/calls");
   assert.equal(await folderOf({ ...HOME, PURSER_SPOOL: "/var/spool/purser" }, files), "/var/spool/purser");

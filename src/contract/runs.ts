@@ -53,7 +53,7 @@ const runResult = {
 };
 
 /** The ticket of a run in progress. */
-const waitingFor = TicketId.optional().openapi({
+export const waitingFor = TicketId.optional().openapi({
   description: "While the run waits for a person: the ticket by which a budget asks for more",
 });
 

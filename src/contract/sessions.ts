@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { AgentId, CostUsd, Count, facts, RunId, SessionId, Status, Time } from "./parts.ts";
+import { waitingFor } from "./runs.ts";
 import { CostEvent, PlanUsd, TokenUsage } from "./usage.ts";
 
 /** The wire schemas of sessions. */
@@ -28,6 +29,7 @@ export const Session = z.object({
     description: "The snapshot that the session was last restored from",
   }),
   active_run_id: z.string().nullable().openapi({ description: "The run in progress" }),
+  waiting_for: waitingFor,
   models: z.array(z.string()).optional().openapi({
     description:
       "The models that it has called, as `provider:model`, those with the most calls first, at most a hundred; absent in lists",

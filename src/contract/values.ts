@@ -57,6 +57,10 @@ export type CounterSort = typeof COUNTER_SORTS[number];
 export const BUDGET_ACTIONS = ["refuse", "watch", "ask"] as const;
 export type BudgetAction = typeof BUDGET_ACTIONS[number];
 
+/** Who pays for a call: a plan, such as a subscription, or its bill. */
+export const BILLINGS = ["plan", "billed"] as const;
+export type Billing = typeof BILLINGS[number];
+
 /** The reasons for which a budget refuses a call. */
 export const REFUSAL_REASONS = [
   "spent",

@@ -7,6 +7,7 @@ import {
   recordOvershoot,
 } from "../calls/mod.ts";
 import type { CallScopes, Refusal } from "../budgets/mod.ts";
+import type { Billing } from "../contract/values.ts";
 import type { NanoUsd } from "../kernel/money.ts";
 import { readRootsOfRuns } from "../sessions/mod.ts";
 import { callScopes, type ModelCall, type Viewer } from "../ledger/mod.ts";
@@ -19,14 +20,19 @@ import type { ModelRequest } from "./wires/wire.ts";
 const TOKENS_AROUND_A_CALL = 1_024;
 
 /** The attribution of the gateway's calls, and what they do beside the booking. */
-export async function termsOf(ctx: GatewayContext, request: GatewayRequest): Promise<CallTerms> {
+export async function termsOf(
+  ctx: GatewayContext,
+  request: GatewayRequest,
+  billing: Billing,
+): Promise<CallTerms> {
   const { attribution, caller: { viewer } } = request;
   const { runId, agentId } = attribution;
   if (runId === null) {
-    return new GatewayTerms(ctx, request, { ...callScopes(attribution, viewer), budget: null });
+    return new GatewayTerms(ctx, request, { ...callScopes(attribution, viewer), budget: null }, billing);
   }
   const [budget, roots] = await Promise.all([findRunBudget(ctx, agentId), readRootsOfRuns(ctx, [runId])]);
-  return new GatewayTerms(ctx, request, { ...callScopes(attribution, viewer, roots.get(runId)), budget });
+  const scopes = { ...callScopes(attribution, viewer, roots.get(runId)), budget };
+  return new GatewayTerms(ctx, request, scopes, billing);
 }
 
 class GatewayTerms implements CallTerms {
@@ -38,6 +44,7 @@ class GatewayTerms implements CallTerms {
     private readonly ctx: GatewayContext,
     { caller, attribution }: GatewayRequest,
     readonly scopes: CallScopes,
+    readonly billing: Billing,
   ) {
     this.tags = attribution.tags;
     this.viewer = caller.viewer;

@@ -4,7 +4,7 @@ import type { ByteReader } from "../kernel/byte_reader.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { logsDebug } from "../kernel/log.ts";
 import { formatUsd } from "../kernel/money.ts";
-import { hasPlanHeaders, isPaidByPlan } from "../plans/sources/mod.ts";
+import { hasPlanHeaders } from "../plans/sources/mod.ts";
 import type { Fields } from "../pricing/usage/mod.ts";
 import type { ModelCall } from "../ledger/mod.ts";
 import { withAgentOfBody } from "./agent_of_body.ts";
@@ -21,7 +21,7 @@ import { type Content, contentOf, letGo } from "./content.ts";
 import { beginCall, callTimesOf, type LiveCall } from "./live_calls.ts";
 import { othersTurn, parseAnswer, parseBody } from "./parse_body.ts";
 import { CLIENT_LEFT, passStream } from "./pass_stream.ts";
-import { notePlan, stopBeforeCredits } from "./plan_meter.ts";
+import { notePayer, notePlan, payerOf, stopBeforeCredits } from "./plan_meter.ts";
 import { checkQuery } from "./query.ts";
 import { checkModel, type Endpoint, findEndpoint } from "./targets.ts";
 import type { SendInit } from "./pooled_send.ts";
@@ -84,7 +84,8 @@ async function passCall(ctx: GatewayContext, call: CallToPass): Promise<PassedAn
   ctx.callSpool.prepare(ctx.gateway.calls.size + 1);
   if (isLarge) await othersTurn(ctx);
   const inputBytes = estimateInputBytes(body, bytes.length);
-  const terms = await termsOf(ctx, request);
+  const billing = await payerOf(ctx, request.target.provider, model.model);
+  const terms = await termsOf(ctx, request, billing);
   const fallbacks = () => fallbacksIn(model.model, body, wire.known);
   const callRequest = new GatewayCall(request, model, { body: bytes, inputBytes }, fallbacks);
   let isSent = false;
@@ -122,7 +123,7 @@ async function sendCall(
     throw noAnswer(provider, error, live, made?.callId);
   }
 
-  const isPlan = isPaidByPlan(response.headers);
+  const isPlan = notePayer(ctx, provider, response.headers);
   if (hasPlanHeaders(response.headers)) {
     notePlan(ctx, request, model.model, { headers: response.headers, ended: live.ended });
   }

@@ -1,8 +1,9 @@
 import { MINUTE_MS, toIso } from "../kernel/clock.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import type { HeaderFields } from "../kernel/header_fields.ts";
-import { planQuotaEnded, recordPlanWindows } from "../plans/mod.ts";
-import { type PlanWindow, readPlanHeaders, sayEnded } from "../plans/sources/mod.ts";
+import type { Billing } from "../contract/values.ts";
+import { planQuotaEnded, readPlanWindows, recordPlanWindows } from "../plans/mod.ts";
+import { isPaidByPlan, type PlanWindow, readPlanHeaders, sayEnded } from "../plans/sources/mod.ts";
 import type { GatewayContext, GatewayRequest } from "./context.ts";
 
 /** The plan windows of a provider that were recorded, so that a call whose answer says nothing new writes nothing. */
@@ -11,10 +12,40 @@ export interface SeenPlan {
   recorded: Map<string, { said: string; at: number }>;
   /** The last record in progress. */
   writing: Promise<void>;
+  /** Who has paid for the last call, as its answer has said. */
+  billing: Billing;
+}
+
+/** Keeps who pays for a call, by the headers of its answer. Returns true for a plan. */
+export function notePayer(
+  { gateway: { plans } }: GatewayContext,
+  provider: string,
+  headers: HeaderFields,
+): boolean {
+  const billing = isPaidByPlan(headers) ? "plan" : "billed";
+  const seen = plans.get(provider);
+  if (seen) seen.billing = billing;
+  else plans.set(provider, { recorded: new Map(), writing: Promise.resolve(), billing });
+  return billing === "plan";
 }
 
 /**
- * Records the plan windows in the headers of an answer, which has some, once the call has ended, but at once where the plan's
+ * Returns who will probably pay for a call, which its answer says: who has paid for the last one of the provider; before the first one
+ * of this process, a plan whose windows are recorded, unless its quota has ended.
+ */
+export async function payerOf(ctx: GatewayContext, provider: string, model: string): Promise<Billing> {
+  const seen = ctx.gateway.plans.get(provider);
+  if (seen) return seen.billing;
+  if (!ctx.budgets.mayExist) return "billed";
+  const filter = { reporterKeyId: "", owner: { provider } };
+  const windows = await readPlanWindows(ctx, filter);
+  return windows.length > 0 && !await planQuotaEnded(ctx, { ...filter, model }, ctx.clock.now())
+    ? "plan"
+    : "billed";
+}
+
+/**
+ * Records the plan windows in the headers of an answer, which has some and was passed to `notePayer()`, once the call has ended, but at once where the plan's
  * quota has: each window when it has changed, and once a minute. The call waits for nothing, and doesn't fail by it.
  */
 export function notePlan(
@@ -24,8 +55,7 @@ export function notePlan(
   { headers, ended }: { headers: HeaderFields; ended: Promise<void> },
 ): void {
   const now = ctx.clock.now();
-  const seen = ctx.gateway.plans.get(provider) ?? { recorded: new Map(), writing: Promise.resolve() };
-  ctx.gateway.plans.set(provider, seen);
+  const seen = ctx.gateway.plans.get(provider)!;
   const record = async () => {
     const { agent, account, windows } = readPlanHeaders(headers, now)!;
     const fresh = windows.filter((window) => isNew(seen, window, now));

@@ -29,7 +29,9 @@ export function denoProcess(deno: typeof Deno): ThisProcess {
     command() {
       if (deno.build.standalone) return [deno.execPath()];
       const { protocol, pathname } = new URL(deno.mainModule);
-      const main = protocol === "file:" ? decodeURIComponent(pathname) : deno.mainModule;
+      // Of a Windows path the URL has a slash before the drive.
+      const path = decodeURIComponent(pathname).replace(/^\/(?=[A-Za-z]:)/, "");
+      const main = protocol === "file:" ? path : deno.mainModule;
       return [deno.execPath(), "run", "--quiet", "-RWENS", main];
     },
     exit: (code) => deno.exit(code),

@@ -5,10 +5,11 @@ import { partsFromWire, toOtherModels } from "./other_models.ts";
 
 /** Returns what most calls don't have as JSON, or null. */
 export function detailsOf(call: ModelCall): string | null {
-  const { usage, speed, inferenceGeo, listCostNanoUsd, statedReason, quality, marks } = call;
+  const { usage, speed, inferenceGeo, listCostNanoUsd, statedReason, quality, marks, said } = call;
   const { details, others, models } = usage;
   const isPlan = call.planNanoUsd !== undefined;
-  const isPlain = !details && !others && !models && !speed && !inferenceGeo && !quality && !marks && !isPlan;
+  const isPlain = !details && !others && !models && !speed && !inferenceGeo && !quality && !marks &&
+    !isPlan && !said;
   if (isPlain && listCostNanoUsd === undefined && !statedReason) return null;
   return JSON.stringify({
     ...details,
@@ -21,6 +22,7 @@ export function detailsOf(call: ModelCall): string | null {
     quality,
     marks,
     billing: isPlan ? "plan" : undefined,
+    said,
   });
 }
 
@@ -28,7 +30,7 @@ export function detailsOf(call: ModelCall): string | null {
 export function readDetails(
   details: tables.CallDetails,
 ): { usage: Pick<Usage, "details" | "others" | "models">; more: Partial<ModelCall> } {
-  const { speed, inference_geo, list_cost_nano_usd, stated_reason, quality, marks } = details;
+  const { speed, inference_geo, list_cost_nano_usd, stated_reason, quality, marks, said } = details;
   return {
     usage: partsFromWire(details),
     more: {
@@ -38,6 +40,7 @@ export function readDetails(
       ...(stated_reason && { statedReason: stated_reason }),
       ...(quality && { quality }),
       ...(marks && { marks }),
+      ...(said && { said }),
     },
   };
 }

@@ -51,6 +51,7 @@ const COLUMNS = [
   "tags",
   "stated_nano_usd",
   "plan_nano_usd",
+  "request_id",
 ];
 
 const INTEGERS = COLUMNS.filter((column) =>
@@ -100,6 +101,7 @@ function toRow(call: ModelCall): SqlValue[] {
     call.tags ? tagsText(call.tags) : null,
     call.statedNanoUsd ?? null,
     call.planNanoUsd ?? null,
+    call.requestId ?? null,
   ];
 }
 
@@ -153,6 +155,7 @@ export function toModelCall(row: typeof tables.calls.$inferSelect): ModelCall {
     ...(row.source && { source: row.source }),
     ...(row.serviceTier && { serviceTier: row.serviceTier }),
     ...(row.responseId && { responseId: row.responseId }),
+    ...(row.requestId && { requestId: row.requestId }),
     ...(row.tags && { tags: row.tags }),
     ...(row.statedNanoUsd !== null && { statedNanoUsd: row.statedNanoUsd }),
     ...more,

@@ -67,6 +67,7 @@ export { addShapes, DROP_SHAPES, shapeLogic } from "./spend_shapes.ts";
 export {
   ALL_CALLS,
   ALL_SEEING,
+  amountIn,
   BY,
   callScopes,
   columnOf,
@@ -77,6 +78,7 @@ export {
   idInScope,
   idOfScope,
   IN_WINDOWS,
+  isOfPlan,
   isScopeBy,
   isScopeOf,
   keyScopeIn,

@@ -1,6 +1,7 @@
 import type { Tags } from "../contract/tags/tags.ts";
 import type { StatedCostReason } from "../contract/costs/stated_costs.ts";
 import type { Scopes } from "./scopes/mod.ts";
+import type { SaidBesides } from "./explain/said.ts";
 import type { CallSource } from "../contract/values.ts";
 import { type NanoUsd } from "../kernel/money.ts";
 import { type Rates, type Usage } from "../pricing/mod.ts";
@@ -49,6 +50,10 @@ export interface ModelCall extends Scopes {
   inferenceGeo?: string;
   /** The provider's id of the answer. */
   responseId?: string | null;
+  /** The id of the request, where the row holds the statement of its witness. */
+  requestId?: string | null;
+  /** Set if the row as it was booked holds all that its witness has said. */
+  said?: SaidBesides;
   /** The certainty of its counts, unless they are exact: `derived`, `provisional`, `aggregate` or `cost_only`. */
   quality?: string;
   /** The other facts that its witness can't state, such as `input_unknown`. */

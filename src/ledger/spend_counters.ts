@@ -52,7 +52,7 @@ export function countersOf(entry: string): string {
     ...WINDOW_KINDS.map((kind) =>
       `SELECT '${kind}', shaped.scope, ${
         startsOf(kind, at)
-      }, ${cost}, ${at} FROM call_scopes shaped WHERE shaped.position = ${entry}.position AND shaped.scope IS NOT NULL AND ${costs}`
+      }, shaped.cost_nano_usd, ${at} FROM call_scopes shaped WHERE shaped.position = ${entry}.position AND shaped.scope IS NOT NULL AND shaped.cost_nano_usd <> 0`
     ),
   ].join("\nUNION ALL ");
 }
@@ -115,9 +115,9 @@ export function sumOfKind(kind: string, scope: string, from: string, to: string)
     WHERE own_counter.kind = ${kind} AND own_counter.scope = ${scope} AND own_counter.start >= ${from} AND own_counter.start < ${to})`;
 }
 
-/** SQL for the total cost of the entries of a source, in nano-USD. */
-export function sumOfCalls(source: string): string {
-  return `(SELECT ${sumOfAmounts("c.cost_nano_usd")} FROM calls c ${source})`;
+/** SQL for the total cost of the entries of a source, in nano-USD; or for that of other amounts of theirs. */
+export function sumOfCalls(source: string, amount = "c.cost_nano_usd"): string {
+  return `(SELECT ${sumOfAmounts(`(${amount})`)} FROM calls c ${source})`;
 }
 
 /** SQL for whether an entry `c` is in a scope of all calls, or of one of some dimensions; by default those of alert rules. */

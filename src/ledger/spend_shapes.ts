@@ -2,7 +2,7 @@ import { NANO_PER_USD } from "../kernel/money.ts";
 import { startSql } from "../contract/windows.ts";
 import { type Logic, ORDERED_JOIN, rowTrigger, type Statement } from "../store/mod.ts";
 import { tagsOf } from "./cost_conditions.ts";
-import { BY, callPartsOf, SHAPE_COLUMNS, shapedScopeOf, shapeRow } from "./scopes/mod.ts";
+import { BY, callPartsOf, SHAPE_COLUMNS, shapedAmountOf, shapedScopeOf, shapeRow } from "./scopes/mod.ts";
 
 import { COUNT_NEW_SHAPES_BY_DAY, startIn } from "./calendars.ts";
 import { ADD_TO_COUNTER, COUNT_BY_NEW_SHAPES, DECIDED_POSITION } from "./spend_counters.ts";
@@ -54,10 +54,12 @@ export const DROP_SHAPES: readonly Statement[] = [
 ];
 
 /** SQL for counted entries `c` of a call, with the scopes that they have with some tags. */
-const moved = (tags: string, cost: string) =>
-  `SELECT ${shapedScopeOf({ ...callPartsOf("c"), tags })} AS scope, ${cost} AS cost, c.at AS at
+const moved = (tags: string, sign: "" | "-") =>
+  `SELECT ${shapedScopeOf({ ...callPartsOf("c"), tags })} AS scope, ${sign}(${
+    shapedAmountOf("c")
+  }) AS cost, c.at AS at
   FROM spend_shapes s ${ORDERED_JOIN} (SELECT * FROM calls WHERE call_id = NEW.call_id UNION ALL SELECT * FROM calls WHERE adjusts = NEW.call_id) c
-    ON s.tag_1 IS NOT NULL AND c.position <= ${DECIDED_POSITION} AND c.cost_nano_usd <> 0`;
+    ON s.tag_1 IS NOT NULL AND c.position <= ${DECIDED_POSITION} AND ${shapedAmountOf("c")} <> 0`;
 
 const move = (before: string) =>
   `INSERT INTO spend_counters (kind, scope, start, whole_usd, rest_nano_usd, first_at)
@@ -67,7 +69,7 @@ const move = (before: string) =>
   } WHEN 'day' THEN ${startSql("day", "m.at")} WHEN 'lifetime' THEN 0 ELSE ${
     startIn("k.kind", "m.at")
   } END AS start
-    FROM (${moved(before, "-c.cost_nano_usd")} UNION ALL ${moved("NEW.tags", "c.cost_nano_usd")}) m
+    FROM (${moved(before, "-")} UNION ALL ${moved("NEW.tags", "")}) m
     ${ORDERED_JOIN} ${KINDS} k ON m.scope IS NOT NULL
   ) parts WHERE start IS NOT NULL GROUP BY kind, scope, start ${ADD_TO_COUNTER};`;
 
@@ -79,7 +81,7 @@ export const shapeLogic: readonly Logic[] = [
   {
     name: "call_scopes",
     sql: `CREATE VIEW call_scopes AS
-SELECT c.position, c.at, c.cost_nano_usd, c.unpriced, s.shape, s.is_filled, ${
+SELECT c.position, c.at, ${shapedAmountOf("c")} AS cost_nano_usd, c.unpriced, s.shape, s.is_filled, ${
       shapedScopeOf({ ...callPartsOf("c"), tags: tagsOf("c") })
     } AS scope
 FROM spend_shapes s ${ORDERED_JOIN} calls c ON true`,

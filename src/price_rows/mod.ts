@@ -7,6 +7,7 @@ import { type Clock, toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 import {
   type Author,
+  type Check,
   defineAuthored,
   deriveId,
   type Edit,
@@ -72,19 +73,22 @@ export async function toPriceRow(input: PriceOverride, now: number): Promise<Row
 }
 
 /**
- * Sets a price that was checked, and replaces the one of the same model, service tier and day as a whole.
+ * Sets a price that was checked, and replaces the one of the same model, service tier and day as a whole; with a check, only one that
+ * has passed it.
  *
  * @throws {PurserError} `invalid` if its provider has a price of that model under another name, or there are too many prices
  */
 export async function setPrice(
   ctx: PriceContext,
   input: PriceOverride,
+  check?: Check<SetPrice | undefined>,
 ): Promise<{ price: SetPrice; isNew: boolean }> {
   const edit: Edit = { author: ctx.author, now: ctx.clock.now() };
   const row = await toPriceRow(input, edit.now);
   const set = await replaceState(`price ${row.name}`, async () => {
     // Read before the write, whose answer may be lost.
     const before = await PRICES.find(ctx.query, row.priceId);
+    await check?.(before && toSetPrice(before));
     if (!before) await refuseTwin(ctx, row);
     const { createdAt } = before ?? row;
     await ctx.store.write([
@@ -121,10 +125,20 @@ async function refuseTwin({ query }: Pick<PriceContext, "query">, row: Row): Pro
  *
  * @throws {PurserError} `not_found`
  */
-export async function removePrice(ctx: PriceContext, priceId: string): Promise<void> {
+export async function removePrice(
+  ctx: PriceContext,
+  priceId: string,
+  check?: Check<SetPrice>,
+): Promise<void> {
   const edit: Edit = { author: ctx.author, now: ctx.clock.now() };
-  await PRICES.remove(ctx.query, edit, priceId, undefined, (statements) => ctx.store.write(statements));
+  const checkRow = check && ((row: Row) => check(toSetPrice(row)));
+  await PRICES.remove(ctx.query, edit, priceId, checkRow, (statements) => ctx.store.write(statements));
   await ctx.prices.refresh();
+}
+
+/** Returns a price that is set. Throws `not_found`. */
+export async function getPrice({ query }: Pick<PriceContext, "query">, priceId: string): Promise<SetPrice> {
+  return toSetPrice(await PRICES.read(query, priceId));
 }
 
 /** Lists the prices that are set, by name. */

@@ -42,16 +42,17 @@ const WAITING_FOR = `CASE WHEN status = 'running' THEN (
 const COLUMNS = `run_id, session_id, agent_id, model, status, cost_budget_nano_usd, budget_mode, steps,
   error ->> 'code' AS error_code, started_at, ended_at, parent_run_id, tags, ${WAITING_FOR} AS waiting_for`;
 
-/** Returns the ticket whose answer a run in progress waits for; null for none. */
+/** Returns the tickets whose answers runs in progress wait for, by run. */
 export async function readWaitingFor(
   { store }: { store: Pick<Store, "read"> },
-  runId: string,
-): Promise<string | null> {
+  runIds: readonly string[],
+): Promise<Map<string, string>> {
+  if (runIds.length === 0) return new Map();
   const { rows } = await store.read({
-    sql: `SELECT ${WAITING_FOR} FROM runs WHERE run_id = ?`,
-    args: [runId],
+    sql: `SELECT run_id, ${WAITING_FOR} FROM runs WHERE run_id IN (SELECT value FROM json_each(?))`,
+    args: [JSON.stringify(runIds)],
   });
-  return rows[0]?.[0] as string | undefined ?? null;
+  return new Map(rows.filter(([, ticketId]) => ticketId !== null) as [string, string][]);
 }
 
 /** SQL for the condition of the index of runs that didn't complete, which a query has to repeat word by word. */

@@ -48,8 +48,11 @@ export async function listSessions(ctx: ReadContext, input: SessionList): Promis
     agentId === undefined ? undefined : eq(sessions.agentId, agentId),
     LIST.from(before),
   )).orderBy(...LIST.order).limit(limit);
-  const usage = await readSessionUsage(ctx.store, rows.map((row) => row.sessionId));
-  const stored = rows.map((row) => toSession(row, usage.get(row.sessionId)!));
+  const [usage, waiting] = await Promise.all([
+    readSessionUsage(ctx.store, rows.map((row) => row.sessionId)),
+    readWaitingFor(ctx, rows.flatMap((row) => row.activeRunId ?? [])),
+  ]);
+  const stored = rows.map((row) => toSession(row, usage.get(row.sessionId)!, waiting));
   if (input.isStored) return stored;
   // Earlier ones are on later pages.
   const since = rows.length < limit ? 0 : rows.at(-1)!.updatedAt;
@@ -66,7 +69,11 @@ export async function listSessions(ctx: ReadContext, input: SessionList): Promis
 export async function getSession(ctx: ReadContext, sessionId: string): Promise<Session> {
   const [row] = await ctx.query.select().from(sessions).where(eq(sessions.sessionId, sessionId));
   const session = row
-    ? toSession(row, (await readSessionUsage(ctx.store, [sessionId])).get(sessionId)!)
+    ? toSession(
+      row,
+      (await readSessionUsage(ctx.store, [sessionId])).get(sessionId)!,
+      await readWaitingFor(ctx, row.activeRunId === null ? [] : [row.activeRunId]),
+    )
     : await readReportedSession(ctx, sessionId);
   if (!session) throw new PurserError("not_found", `Cannot find session ${sessionId}`);
   return { ...session, models: await readSessionModels(ctx.store, sessionId) };
@@ -76,10 +83,11 @@ export async function getSession(ctx: ReadContext, sessionId: string): Promise<S
 export async function getRun(ctx: ReadContext, runId: string): Promise<Run> {
   const [row] = await ctx.query.select().from(runs).where(eq(runs.runId, runId));
   if (!row) throw runNotFound(runId);
-  const [usage, waitingFor] = await Promise.all([
+  const [usage, waiting] = await Promise.all([
     readRunUsage(ctx.store, runId),
-    row.status === "running" ? readWaitingFor(ctx, runId) : null,
+    readWaitingFor(ctx, row.status === "running" ? [runId] : []),
   ]);
+  const waitingFor = waiting.get(runId);
   return {
     run_id: row.runId,
     agent_id: row.agentId,
@@ -93,7 +101,7 @@ export async function getRun(ctx: ReadContext, runId: string): Promise<Run> {
     budget_mode: row.budgetMode,
     ...(row.parentRunId !== null && { parent_run_id: row.parentRunId }),
     ...(row.tags && { tags: row.tags }),
-    ...(waitingFor !== null && { waiting_for: waitingFor }),
+    ...(waitingFor !== undefined && { waiting_for: waitingFor }),
     token_usage: usage,
     started_at: toIso(row.startedAt),
     ended_at: row.endedAt === null ? null : toIso(row.endedAt),
@@ -105,7 +113,12 @@ export function runNotFound(runId: string): PurserError {
   return new PurserError("not_found", `Cannot find run ${runId}`);
 }
 
-function toSession(row: typeof sessions.$inferSelect, usage: TokenUsage): Session {
+function toSession(
+  row: typeof sessions.$inferSelect,
+  usage: TokenUsage,
+  waiting: ReadonlyMap<string, string>,
+): Session {
+  const waitingFor = waiting.get(row.activeRunId ?? "");
   return {
     session_id: row.sessionId,
     agent_id: row.agentId,
@@ -116,6 +129,7 @@ function toSession(row: typeof sessions.$inferSelect, usage: TokenUsage): Sessio
     tags: row.tags,
     ...(row.restoredFrom && { restored_from: row.restoredFrom }),
     active_run_id: row.activeRunId,
+    ...(waitingFor !== undefined && { waiting_for: waitingFor }),
     created_at: toIso(row.createdAt),
     updated_at: toIso(row.updatedAt),
   };

@@ -205,3 +205,24 @@ Deno.test("an approval of more than raises may sum up to changes nothing, and th
   await send("DELETE", `/budgets/${budget_id}`, boss);
   assert.equal((await send("GET", `/approvals/${ticket_id}`, boss)).status, 404);
 });
+
+Deno.test("a check of a budget that asks opens no ticket, and names the one that waits or was denied", async () => {
+  await using team = await openTeam();
+  const { purser, send, boss, anna } = team;
+  const check = async () => {
+    const { body } = await send("GET", "/budgets/check", anna);
+    const { ticket_id, ticket_state, asks_again_at, counter } = body[0];
+    assert.equal(counter.id, anna.key_id);
+    return [ticket_id, ticket_state, asks_again_at];
+  };
+  assert.deepEqual(await check(), [null, undefined, undefined]);
+  assert.deepEqual((await send("GET", "/approvals", boss)).body, []);
+  const call = team.call();
+  const { ticket_id } = await team.asked();
+  assert.deepEqual(await check(), [ticket_id, "waiting", undefined]);
+  await send("POST", `/approvals/${ticket_id}/deny`, boss, { reason: "no" });
+  assert.equal((await pass(purser, call)).status, 402);
+  const [id, state, again] = await check();
+  assert.deepEqual([id, state], [ticket_id, "denied"]);
+  assert.ok(Date.parse(again) > purser.clock.now());
+});

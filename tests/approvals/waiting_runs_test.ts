@@ -39,6 +39,12 @@ Deno.test("a run that waits says so, holds nothing, and goes on once its ticket 
   assert.deepEqual([run.status, run.waiting_for], ["running", ticket.ticket_id]);
   const { body: [listed] } = await purser.api("GET", "/runs?status=running");
   assert.equal(listed.waiting_for, ticket.ticket_id);
+  const session = (await purser.api("GET", `/sessions/${run.session_id}`)).body;
+  const { body: [inList] } = await purser.api("GET", "/sessions");
+  assert.deepEqual([session, inList].map(({ status, waiting_for }) => [status, waiting_for]), [
+    ["running", ticket.ticket_id],
+    ["running", ticket.ticket_id],
+  ]);
   const { rows } = await purser.core.store.read({ sql: "SELECT count(*) FROM reservations" });
   assert.deepEqual(rows, [[0n]]);
   const logged = purser.logs.filter(({ message }) => /waits for a person/.test(message));

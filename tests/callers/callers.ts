@@ -2,6 +2,7 @@ import { generateText, jsonSchema, stepCountIs, streamText, tool } from "ai";
 import { sightingToWire } from "../../src/cli/commands/import/import_books.ts";
 import pi from "../../src/ingest/logs/pi.ts";
 import { PurserError } from "../../src/kernel/errors.ts";
+import { viewerOf } from "../../src/ledger/mod.ts";
 import type { UsageApi } from "../../src/pricing/usage/mod.ts";
 import { meter } from "../../src/runner/mod.ts";
 import { allEnded, requestFor, sendTo } from "../gateway/requests.ts";
@@ -24,8 +25,9 @@ export interface CallOptions {
   model?: string;
   sessionId?: string;
   tags?: Record<string, string>;
-  /** The text of an API key, for the gateway. */
+  /** The text of an API key, for the gateway; and its id, for a run. `meter()` has none. */
   key?: string;
+  keyId?: string;
   /** The id and the time of a call that is reported or imported; default: a new id, and now. */
   callId?: string;
   at?: number;
@@ -83,6 +85,7 @@ function runCaller({ api, provider, agentModel }: typeof WIRES[number], isStream
         prompt = "Hi",
         hasTool,
         tags,
+        keyId,
         model = MODEL,
         sessionId = SCOPES.sessionId,
       } = {},
@@ -97,6 +100,7 @@ function runCaller({ api, provider, agentModel }: typeof WIRES[number], isStream
           signal,
           sessionId,
           tags,
+          viewer: viewerOf({ keyId }),
           ...(isStreamed && { onPart: (part) => part.type === "text" && onPart?.() }),
         });
         if (status !== "completed") throw new Error(status);

@@ -29,7 +29,10 @@ export const costOf = (outputTokens: number) =>
 export interface CallsOrder {
   agentId: string;
   keyId: string;
+  /** The first one is the root of the tree of all. */
   sessionIds: string[];
+  /** The values of the tag `customer`, of which a call has one. */
+  customers?: string[];
   calls: number;
   atOnce: number;
   seed: number;
@@ -77,13 +80,20 @@ export async function work(db: string): Promise<void> {
 
 async function makeCall(
   ctx: Awaited<ReturnType<typeof createBooking>>,
-  { agentId, keyId, sessionIds, isDearer }: CallsOrder,
+  { agentId, keyId, sessionIds, customers, isDearer }: CallsOrder,
   random: () => number,
   done: CallsDone,
 ): Promise<void> {
   const outputTokens = 1 + Math.floor(random() * MAX_OUTPUT_TOKENS);
   const sessionId = sessionIds[Math.floor(random() * sessionIds.length)]!;
-  const scopes = { agentId, sessionId, keyId, runId: ctx.ids.next("run"), budget: null };
+  const pick = (values: string[]) => values[Math.floor(random() * values.length)]!;
+  const tags = customers && { tags: { customer: pick(customers) } };
+  const [rootSessionId] = sessionIds as [string];
+  const served = { provider: "local", model: "priced" };
+  const scopes = {
+    ...{ agentId, sessionId, rootSessionId, keyId, runId: ctx.ids.next("run"), budget: null },
+    subjects: { ...served, source: "meter" as const, billing: "billed" as const, ...tags },
+  };
   const bounds: CallBounds = {
     estimateNanoUsd: isDearer ? costOf(0) : costOf(outputTokens),
     isUnpriced: false,
@@ -110,14 +120,16 @@ async function makeCall(
       at,
       agentId,
       sessionId,
+      rootSessionId,
       keyId,
       runId: scopes.runId,
       step: null,
       tools: [],
     },
     ...{
-      provider: "local",
-      model: "priced",
+      ...served,
+      ...tags,
+      source: "meter",
       usage: usageOf({ inputTokens: 1, outputTokens: 1 }),
       costNanoUsd,
     },

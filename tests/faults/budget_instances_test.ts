@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { setTimeout } from "node:timers/promises";
 import { bookLooseCalls } from "../../src/calls/mod.ts";
+import { shapesOf } from "../../src/budgets/budget_fields.ts";
 import { sweepReservations } from "../../src/budgets/reservations/mod.ts";
+import { addShapes } from "../../src/ledger/mod.ts";
 import { readEnvironment } from "../../src/config/mod.ts";
 import { DATABASE_NOW, type Store } from "../../src/store/mod.ts";
 import { createBooking } from "../harness/booking.ts";
@@ -99,16 +101,21 @@ interface Limit {
   per: string;
   scope: string;
   each?: string;
+  shape?: string;
   mode?: "stop" | "strict";
 }
 
 async function addBudgets(store: Store, budgets: readonly Limit[]): Promise<void> {
-  await store.write(budgets.map(({ id, limit, per, scope, each = null, mode = "strict" }) => ({
-    sql:
-      `INSERT INTO budgets (budget_id, name, limit_nano_usd, per, scope, each, mode, action, warn_at, allow_unpriced,
-      enabled, created_at, updated_at) VALUES (?1, ?1, ?2, ?3, ?4, ?5, ?6, 'refuse', '[0.8, 1]', 0, 1, 0, 0)`,
-    args: [id, limit, per, scope, each, mode],
-  })));
+  const shapes = budgets.flatMap(({ scope, shape = null }) => shapesOf({ scope, shape }));
+  await store.write([
+    ...addShapes(shapes, NOON),
+    ...budgets.map(({ id, limit, per, scope, each = null, shape = null, mode = "strict" }) => ({
+      sql:
+        `INSERT INTO budgets (budget_id, name, limit_nano_usd, per, scope, each, shape, mode, action, warn_at, allow_unpriced,
+        enabled, created_at, updated_at) VALUES (?1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, 'refuse', '[0.8, 1]', 0, 1, 0, 0)`,
+      args: [id, limit, per, scope, each, shape, mode],
+    })),
+  ]);
 }
 
 const sum = async (store: Store, condition: string) =>
@@ -187,11 +194,32 @@ async function playHistories(
       const name = `p${processes}h${number}`;
       const [agentId, keyId] = [`agent_${name}`, `key_${name}`];
       const sessionIds = [`ses_${name}_1`, `ses_${name}_2`];
+      const customers = [`acme_${name}`, `globex_${name}`];
+      // Who has the tightest limit differs from history to history.
+      const part = () => BigInt(5 + upTo(4));
       const calls = Math.ceil(48 / processes) + upTo(6);
       // Room for about half of the calls, which cost half of their bound.
       const limit = CALL * BigInt(Math.ceil(calls * processes / 8) + 1) + BigInt(upTo(1_000_000));
+      const acme = `by tag:customer ${customers[0]}`;
+      const tree = `by tree ${sessionIds[0]}`;
       const limits: Limit[] = [
         { id: `day_${name}`, limit, per: "day", scope: agentId },
+        { id: `tree_${name}`, limit: limit * part() / 6n, per: "tree", scope: tree },
+        { id: `acme_${name}`, limit: limit * part() / 12n, per: "day", scope: acme },
+        {
+          id: `customer_${name}`,
+          limit: limit * part() / 12n,
+          per: "hour",
+          scope: agentId,
+          each: "tag:customer",
+          shape: "agent,tag:customer",
+        },
+        {
+          id: `both_${name}`,
+          limit: limit * part() / 12n,
+          per: "lifetime",
+          scope: `by key,tag:customer ${keyId} ${customers[1]}`,
+        },
         { id: `week_${name}`, limit: limit * 5n / 4n, per: "week", scope: `key ${keyId}` },
         { id: `hour_${name}`, limit: limit * 3n / 4n, per: "hour", scope: agentId, each: "session" },
         { id: `stop_${name}`, limit: limit * 2n, per: "month", scope: agentId, mode: "stop" },
@@ -208,6 +236,7 @@ async function playHistories(
           agentId,
           keyId,
           sessionIds,
+          customers,
           calls,
           atOnce,
           seed: seed + number * 100 + index,
@@ -222,17 +251,28 @@ async function playHistories(
       }));
       for (const worker of dying) worker.killAfter(Infinity);
       await sweepReservations({ store, instanceId: "inst_test" });
-      const scopes = [agentId, `key ${keyId}`, ...sessionIds.map((id) => `session ${id}`)];
-      const [spent, ...each] = await Promise.all([
-        sum(store, `agent_id = '${agentId}'`),
-        ...sessionIds.map((id) => sum(store, `session_id = '${id}'`)),
-      ]);
-      for (const [index, scope] of scopes.entries()) {
+      const ofTag = (customer: string) => `agent_id = '${agentId}' AND tags ->> 'customer' = '${customer}'`;
+      const counters: [scope: string, calls: string, budget: string][] = [
+        [agentId, `agent_id = '${agentId}'`, "day"],
+        [`key ${keyId}`, `key_id = '${keyId}'`, "week"],
+        ...sessionIds.map((
+          id,
+        ): [string, string, string] => [`session ${id}`, `session_id = '${id}'`, "hour"]),
+        [tree, `coalesce(root_session_id, session_id) = '${sessionIds[0]}'`, "tree"],
+        [acme, ofTag(customers[0]!), "acme"],
+        ...customers.map((customer): [string, string, string] => [
+          `by agent,tag:customer ${agentId} ${customer}`,
+          ofTag(customer),
+          "customer",
+        ]),
+        [`by key,tag:customer ${keyId} ${customers[1]}`, ofTag(customers[1]!), "both"],
+      ];
+      for (const [scope, condition, budget] of counters) {
+        const booked = await sum(store, condition);
         const { open, kept, ofOthers } = await held(store, scope, killed);
         assert.equal(open, 0n, `${name}: something is still reserved in ${scope}`);
         assert.equal(ofOthers, 0n, `${name}: a process that lives has left something in ${scope}`);
-        const booked = index < 2 ? spent! : each[index - 2]!;
-        const most = limits[Math.min(index, 2)]!.limit;
+        const most = limits.find(({ id }) => id === `${budget}_${name}`)!.limit;
         assert.ok(booked + kept <= most, `${name}: ${booked} and ${kept} held of ${most} in ${scope}`);
       }
       for (const outcome of outcomes) {

@@ -15,6 +15,7 @@ export const NO_SUBJECTS = {
   model: null,
   provider: null,
   source: null,
+  billing: null,
   each: null,
 };
 

@@ -1,6 +1,7 @@
 /** Carries out the steps of a random history of budgets, and compares each with the model. */
 import assert from "node:assert/strict";
 import { bookLooseCalls, reportCalls } from "../../src/calls/mod.ts";
+import { payByPlan } from "../../src/calls/make_call.ts";
 import type { CallBounds, Refusal } from "../../src/budgets/mod.ts";
 import type { Grant } from "../../src/budgets/reservations/mod.ts";
 import { toUsd } from "../../src/kernel/money.ts";
@@ -238,7 +239,7 @@ export class BudgetHistory extends BudgetWorld {
         ...scopes,
         ...scopes.subjects,
         keyId: scopes.keyId ?? undefined,
-        costNanoUsd: cost,
+        ...(scopes.subjects?.billing === "plan" ? payByPlan({ costNanoUsd: cost }) : { costNanoUsd: cost }),
       }),
     ], { grant });
     if (reservation && lost > 0n) {
@@ -344,6 +345,7 @@ export class BudgetHistory extends BudgetWorld {
         model: cost === 0 ? "free" : "priced",
         durationMs: null,
         costUsd: toUsd(nano),
+        ...(scopes.subjects?.billing === "plan" && { isPlan: true }),
         ...(scopes.subjects?.tags && { tags: scopes.subjects.tags }),
       },
       usage: usageOf({ inputTokens: 1, outputTokens: 1 }),
@@ -354,7 +356,8 @@ export class BudgetHistory extends BudgetWorld {
       this.model.reservations.delete(reserved.id);
     }
     const model = cost === 0 ? "free" : "priced";
-    const subjects = { ...scopes.subjects, model, provider: "local", source: "report" as const };
+    const source = "report" as const;
+    const subjects = { billing: "billed" as const, ...scopes.subjects, model, provider: "local", source };
     this.model.book({ ...scopes, subjects, at, cost: nano }, clock.at, { withAbove: false });
     await this.checkState(instance, scopes);
   }

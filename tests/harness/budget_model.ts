@@ -47,6 +47,7 @@ export interface ModelScopes {
     model: string;
     provider: string;
     source: "run" | "gateway" | "report";
+    billing: "plan" | "billed";
     tags?: Record<string, string>;
   };
 }
@@ -117,6 +118,10 @@ function counterBy(
   let counter = `by ${shape}`;
   for (const part of shape.split(",")) {
     const [kind, name] = part.split(/[:~]/) as [string, string | undefined];
+    if (kind === "plan" || kind === "billed") {
+      if (subjects?.billing !== kind) return null;
+      continue;
+    }
     if (kind === "model" && name !== undefined) {
       const start = name.slice(0, -1); // only patterns with a star at their end
       if (!subjects?.model.startsWith(start)) return null;
@@ -132,6 +137,7 @@ function counterBy(
 export class BudgetModel {
   readonly budgets: ModelBudget[] = [];
   readonly runs = new Map<string, ModelRun>();
+  /** The cost of each call, or its price by the API where a plan has paid for it. */
   readonly calls: (ModelScopes & { at: number; cost: bigint })[] = [];
   readonly reservations = new Map<string, ModelReservation>();
   /** The highest share of each window that was warned of, in thousandths. */
@@ -227,7 +233,8 @@ export class BudgetModel {
       ),
       settled: total(
         this.calls.filter((call) => call.at >= from && this.isIn(counter, call)),
-        ({ cost }) => cost,
+        ({ cost, subjects }) =>
+          subjects?.billing === "plan" && !/^by plan(?![^ ,])/.test(counter) ? 0n : cost,
       ),
       estimated: total(running, ({ estimate }) => estimate),
       worst: total(running, ({ worst }) => worst),

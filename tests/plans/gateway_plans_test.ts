@@ -216,3 +216,30 @@ Deno.test("a key without the scope call can't stop before credits", () =>
       "stop_before_credits",
     ]);
   }));
+
+Deno.test("a budget of a plan refuses the next call that goes by it, and one of what is billed lets it pass", () =>
+  withGateway(async ({ purser, headers, call, newKey, asked, now }) => {
+    const key = await newKey({ name: "laptop" });
+    const add = async (name: string, limit_usd: number, billing: string) => {
+      const budget = { name, limit_usd, per: "day", billing };
+      assert.equal((await purser.api("POST", "/budgets", budget)).status, 201);
+    };
+    await add("Plan", 0.000001, "plan");
+    // Who pays is known from the first answer on.
+    Object.assign(headers, open(now()));
+    assert.equal((await call(key)).status, 200);
+    await add("Bill", 0, "billed");
+    const refusal = await call(key);
+    assert.equal(refusal.status, 402);
+    assert.match(await refusal.text(), /the budget “Plan” \(\$0\.000001 per UTC day, plan value\)/);
+    assert.equal(asked(), 1);
+    // A process that has just begun knows it from the windows of the plan.
+    purser.core.gateway.plans.clear();
+    assert.match(await (await call(key)).text(), /the budget “Plan”/);
+    const { body: [plan] } = await purser.api("GET", "/budgets?name=Plan");
+    await purser.api("PATCH", `/budgets/${plan.budget_id}`, { limit_usd: 1 });
+    headers[`${UNIFIED}5h-status`] = headers[`${UNIFIED}status`] = "rejected";
+    assert.equal((await call(key)).status, 200);
+    assert.match(await (await call(key)).text(), /the budget “Bill” \(\$0 per UTC day, billed calls\)/);
+    assert.equal(asked(), 2);
+  }));

@@ -196,11 +196,20 @@ testDashboard("the forms", {}, {
         ? page.getByRole("main")
         : page.locator("tbody tr", { has: page.getByText(name, { exact: true }) });
       await row.getByRole("button", { name: "Edit", exact: true }).click();
+      if (resource === KEY) await dialog.getByLabel("Your API key").fill(key);
       await submit("Edit");
       await dialog.getByText("nothing is different").waitFor();
       await fill(opened, edit);
       await runShown(opened, other);
       await submit("Edit");
+      // It limits what a key spends that bears the tags.
+      const isOfTags = "Only calls with tags" in add && resource === BUDGET;
+      const again = async (label: string) => {
+        if (!isOfTags) return;
+        await dialog.getByLabel("Your API key").fill(key);
+        await submit(label);
+      };
+      await again("Edit");
       await toast(opened, `Changed the ${noun} ${name}`);
       const [changed, changedByCommand] = await both();
       assert.notDeepEqual(changed, made);
@@ -209,6 +218,7 @@ testDashboard("the forms", {}, {
       await row.getByRole("button", { name: removal.label, exact: true }).click();
       await runShown(opened, other);
       await submit(removal.label);
+      await again(removal.label);
       await toast(opened, `${removal.done} the ${noun} ${name}`);
       assert.deepEqual(await both(), [[], []]);
     }
@@ -292,7 +302,7 @@ testDashboard("the forms", {}, {
     const { body: { budget_id } } = await purser.api("POST", "/budgets", {
       ...{ name: "People", limit_usd: 2, per: "month", each: "tag:user" },
     });
-    const { opened, page, dialog } = await openAsAdmin(dashboard, `/ui/budgets/${budget_id}`);
+    const { opened, page, dialog, key } = await openAsAdmin(dashboard, `/ui/budgets/${budget_id}`);
     await using _ = opened;
     const rows = page.getByRole("region", { name: "Counters of the budget" }).locator("tbody tr");
     await rows.filter({ hasText: "anna" }).getByRole("button", { name: "Raise" }).click();
@@ -305,6 +315,8 @@ testDashboard("the forms", {}, {
       await dialog.locator(".as-command pre").textContent(),
       "purser budgets raise People --usd 3 --for 24h --reason release --counter anna",
     );
+    await dialog.getByRole("button", { name: "Raise" }).click();
+    await dialog.getByLabel("Your API key").fill(key);
     await dialog.getByRole("button", { name: "Raise" }).click();
     await toast(opened, "Raised the budget People for tag user=anna by $3.00");
     await rows.filter({ hasText: "$1.00 of $2.00 + $3.00 raised" }).filter({ hasText: "anna" }).waitFor();

@@ -4,6 +4,7 @@ import { startSql, windowSql } from "../../contract/windows.ts";
 import {
   ADD_TO_COUNTER,
   ALL_CALLS,
+  amountIn,
   columnOf,
   COST_COLUMNS,
   COUNTED_COLUMNS,
@@ -51,12 +52,15 @@ export const DECIDED_COLUMNS = [
   "at",
   ...COUNTED_COLUMNS,
   "cost_nano_usd",
+  "plan_nano_usd",
   "adjusts",
   "stands",
 ] as const;
 
-/** SQL for whether an entry is decided: a call, or what a witness adds to the cost of one. */
-const IS_DECIDED = "(NEW.adjusts IS NULL OR (NEW.stands = NEW.adjusts AND NEW.cost_nano_usd > 0))";
+/** SQL for whether an entry is decided: a call, or what a witness adds to the cost of one; in a scope of subjects, to its amount. */
+const isDecided = (amount: string) => `(NEW.adjusts IS NULL OR (NEW.stands = NEW.adjusts AND ${amount} > 0))`;
+const IS_DECIDED = isDecided("NEW.cost_nano_usd");
+const IS_DECIDED_OF_SUBJECTS = isDecided("s.cost_nano_usd");
 
 /** A call to decide, as of a time: views without rows, whose INSERT triggers decide by all rules, and by those of subjects and zones. */
 const DECISIONS: readonly Logic[] = ["decisions", "subject_decisions"].map((name) => ({
@@ -77,12 +81,15 @@ const HOUR = {
   atMost(scope: string): string {
     return counterSum("minute", scope, startSql("minute", this.from), startSql("minute", TIME, 1));
   },
-  exactly(scope: string, isIn = isInScope): string {
+  exactly(scope: string, isIn = isInScope, amount?: string): string {
     const second = startSql("minute", this.from, 1);
     const end = startSql("minute", TIME, 1);
     const calls = (from: string, to: string) =>
-      sumOfCalls(`${indexedBy("calls_by_time")}
-      WHERE c.at >= ${from} AND c.at < ${to} AND ${BEFORE_OR_AT} AND ${isIn(scope)}`);
+      sumOfCalls(
+        `${indexedBy("calls_by_time")}
+      WHERE c.at >= ${from} AND c.at < ${to} AND ${BEFORE_OR_AT} AND ${isIn(scope)}`,
+        amount,
+      );
     return `(${counterSum("minute", scope, second, end)} - ${calls(this.to, end)} + ${
       calls(this.from, second)
     })`;
@@ -164,7 +171,7 @@ const OF_SUBJECTS: readonly SubjectWindow[] = WINDOWS.filter(({ type }) => !/run
       type,
       isTouched,
       atMost: (scope) => HOUR.atMost(scope),
-      exactly: (scope) => HOUR.exactly(scope, isOfSubjects),
+      exactly: (scope) => HOUR.exactly(scope, isOfSubjects, amountIn(scope, "c")),
       claim,
       start,
     }
@@ -212,14 +219,18 @@ const DECIDE_SUBJECTS = rowTrigger({
   event: "INSTEAD OF INSERT ON subject_decisions",
   body: `${
     endOver(
-      (scope) => `${HOUR.exactly(scope, isOfSubjects)} - coalesce(NEW.cost_nano_usd, 0)`,
+      (scope) =>
+        `${HOUR.exactly(scope, isOfSubjects, amountIn(scope, "c"))} - coalesce(${amountIn(scope, "NEW")}, 0)`,
       `${IS_DECIDED} AND NEW.at >= ${HOUR.from}`,
     )
   }
   INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
     agent_id, session_id, run_id, "window", window_start, triggered_at, channels, call_position, key_id, scope, calendar)
   ${
-    [...firedOfSubjects(OF_SUBJECTS, IS_DECIDED), ...firedInZones(SCOPES, IS_DECIDED)].join("\n  UNION ALL ")
+    [
+      ...firedOfSubjects(OF_SUBJECTS, IS_DECIDED_OF_SUBJECTS),
+      ...firedInZones(SCOPES, IS_DECIDED, IS_DECIDED_OF_SUBJECTS),
+    ].join("\n  UNION ALL ")
   };`,
 });
 

@@ -94,12 +94,12 @@ const ENTRIES = [`'${ALL_CALLS}'`, ...RULED.map((kind) => scopeSql(kind, columnO
 /** Returns the statement that marks the calls after the counters if they can fire no rule; `time` is SQL for that of the pass. */
 export const markQuietCalls = (time: string, now: number): Statement => ({
   sql: markQuiet(`${HAS_ENABLED_RULES} AND (WITH t AS MATERIALIZED (
-  SELECT c.at, ${COLUMNS.join(", ")}, c.cost_nano_usd ${UNDECIDED}
+  SELECT c.at, ${COLUMNS.join(", ")}, c.cost_nano_usd, c.plan_nano_usd ${UNDECIDED}
 ), e AS MATERIALIZED (${ENTRIES}), s AS MATERIALIZED (SELECT DISTINCT scope FROM e WHERE scope IS NOT NULL),
 g AS MATERIALIZED (SELECT DISTINCT c.shape, c.scope FROM call_scopes c WHERE c.scope IS NOT NULL AND ${IS_UNDECIDED}),
 n AS MATERIALIZED (SELECT ${time} AS now, (SELECT ${
     sumOfParts("CASE WHEN t.cost_nano_usd > 0 THEN t.cost_nano_usd END")
-  } FROM t) AS more)
+  } + ${sumOfParts("CASE WHEN t.plan_nano_usd > 0 THEN t.plan_nano_usd END")} FROM t) AS more)
 SELECT CASE WHEN ${REASONS.join("\n  OR ")} THEN 0 ELSE 1 END) = 1`),
   args: [now],
 });

@@ -1,4 +1,5 @@
 import {
+  amountIn,
   atMost64Bits,
   daysIn,
   DECIDED_POSITION,
@@ -28,6 +29,7 @@ function spentIn(
   const tail = sumOfCalls(
     `${NOT_INDEXED} WHERE ${isAfter(DECIDED_POSITION, "c.position")} AND c.position <= NEW.position
       AND c.at >= ${from} AND c.at < ${to} AND (${isInScope(scope)} OR ${isShaped("c", scope)})`,
+    amountIn(scope, "c"),
   );
   const days = daysIn(calendar);
   return atMost64Bits(
@@ -55,14 +57,21 @@ const OF_SUBJECTS = [SINGLE, EACH].map(({ index, matches }) => ({
 }));
 
 /** SQL for the alerts of these rules; `scopes` are SQL for those of the call that is decided, of rules over all calls or an agent. */
-export const firedInZones = (scopes: readonly string[], isDecided: string): string[] =>
-  [plain(scopes), ...OF_SUBJECTS].flatMap((kind) =>
+export const firedInZones = (
+  scopes: readonly string[],
+  isDecided: string,
+  isDecidedOfSubjects: string,
+): string[] =>
+  [
+    { ...plain(scopes), isDecided },
+    ...OF_SUBJECTS.map((kind) => ({ ...kind, isDecided: isDecidedOfSubjects })),
+  ].flatMap((kind) =>
     TYPES.map((type) => {
       const matches = `${kind.matches(type)} AND r.calendar IS NOT NULL`;
       const windows = `SELECT DISTINCT s.scope, s.shape, r.calendar, ${
         startIn("r.calendar", "NEW.at")
       } AS starts, ${windowEnd("r.calendar", "''", "NEW.at")} AS ends
-    FROM (SELECT s.scope, s.shape FROM ${kind.scopes} AND ${isDecided} AND ${HAS_CALENDARS} ${ALL}) s
+    FROM (SELECT s.scope, s.shape FROM ${kind.scopes} AND ${kind.isDecided} AND ${HAS_CALENDARS} ${ALL}) s
     ${ORDERED_JOIN} alert_rules r ${kind.index} ON ${matches} AND NEW.at >= ${
         startIn("r.calendar", "NEW.now")
       } ${ALL}`;

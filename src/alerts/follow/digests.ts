@@ -1,5 +1,6 @@
 import type { Digest } from "../../contract/alerts/digests.ts";
 import { type Calendar, dateIn, localTime, timeOfLocal, UTC } from "../../contract/calendars/zones.ts";
+import { calendarWith } from "../../contract/calendars/calendar_input.ts";
 import type { DigestPeriod } from "../../contract/values.ts";
 import { startOf } from "../../contract/windows.ts";
 import type { Fact, Notification } from "../../delivery/channels/mod.ts";
@@ -26,19 +27,13 @@ const KEPT_MS = 30 * DAY_MS;
 
 type DigestContext = Partial<Calendar> & { store: Pick<Store, "readLong">; clock: { now(): number } };
 
-const calendarOf = (ctx: Partial<Calendar>): Calendar => ({
-  timeZone: ctx.timeZone ?? UTC.timeZone,
-  weekStart: ctx.weekStart ?? UTC.weekStart,
-  monthStartDay: ctx.monthStartDay ?? UTC.monthStartDay,
-});
-
 /** Reads the digest of the last whole day or week before a time. */
 export async function readDigest(
   ctx: DigestContext,
   period: DigestPeriod,
   at = ctx.clock.now(),
 ): Promise<Digest> {
-  const calendar = calendarOf(ctx);
+  const calendar = calendarWith({}, ctx);
   const span = period === "daily" ? "day" : "week";
   const [before, from, to] = [-2, -1, 0].map((later) => startOf(span, at, later, calendar)) as [
     number,
@@ -82,6 +77,7 @@ function describe(digest: Omit<Digest, "title" | "facts">): Pick<Digest, "title"
   const { period, time_zone: zone, unpriced_calls: unpriced } = digest;
   const [first, last] = [Date.parse(digest.from), Date.parse(digest.to) - 1].map((at) => dateIn(zone, at));
   const days = period === "daily" ? `on ${first}` : `from ${first} to ${last}`;
+  const where = zone === UTC.timeZone ? "" : ` (${zone})`;
   const facts: Fact[] = [
     { label: "Spent", value: usd(digest.cost_usd) },
     { label: period === "daily" ? "The day before" : "The week before", value: usd(digest.cost_usd_before) },
@@ -101,7 +97,7 @@ function describe(digest: Omit<Digest, "title" | "facts">): Pick<Digest, "title"
   add("Person", digest.people);
   add("Team", digest.teams);
   add("Session", digest.sessions);
-  return { title: `Spending ${days}: ${usd(digest.cost_usd)}`, facts };
+  return { title: `Spending ${days}${where}: ${usd(digest.cost_usd)}`, facts };
 }
 
 const SUBJECT = /^digest_(daily|weekly)_(\d{4}-\d\d-\d\d)$/;
@@ -114,7 +110,7 @@ export async function readDigestNotification(
   const [, period, date] = SUBJECT.exec(subjectId) ?? [];
   if (period === undefined) return undefined;
   // Noon of the first day after the period.
-  const at = timeOfLocal(calendarOf(ctx).timeZone, Date.parse(date!) + DAY_MS / 2);
+  const at = timeOfLocal(calendarWith({}, ctx).timeZone, Date.parse(date!) + DAY_MS / 2);
   return toNotification(await readDigest(ctx, period as DigestPeriod, at), subjectId, ctx.environment);
 }
 
@@ -151,7 +147,7 @@ export async function writeDigests(
     & Pick<DeliveryContext, "store" | "clock" | "outboxChannels" | "wakeDispatcher">,
 ): Promise<void> {
   const now = ctx.clock.now();
-  const calendar = calendarOf(ctx);
+  const calendar = calendarWith({}, ctx);
   const due = ctx.outboxChannels.flatMap(({ name, kind, digest }) => {
     if (digest === undefined) return [];
     const end = startOf(digest === "daily" ? "day" : "week", now, 0, calendar);

@@ -1,5 +1,5 @@
 import { BUDGETED, dimension } from "../../contract/costs/dimensions.ts";
-import { idInScope, scopeSql } from "../../ledger/mod.ts";
+import { idInScope, isOfPlan, scopeSql } from "../../ledger/mod.ts";
 import {
   DATABASE_NOW,
   ORDERED_JOIN,
@@ -48,7 +48,9 @@ const NEAR = `CASE s.warn_at WHEN '[]' THEN s.amount ELSE ${
 const verdicts = (standings: string, fitsStop: string, fitsStrict: string, group: string) =>
   `d AS MATERIALIZED (
   SELECT min(n) AS n, min(CASE WHEN fits THEN 1 ELSE 0 END) AS fits, max(strictness) AS strictness, min(until_near) AS headroom FROM (
-    SELECT s.n, CASE WHEN s.mode = 'stop' THEN 0 WHEN s.action = 'watch' THEN 1 ELSE 2 END AS strictness, ${NEAR} - s.settled AS until_near,
+    SELECT s.n, CASE WHEN s.mode = 'stop' THEN 0 WHEN s.action = 'watch' THEN 1 ELSE 2 END AS strictness, CASE WHEN ${
+    isOfPlan("s.scope")
+  } THEN -1 ELSE ${NEAR} - s.settled END AS until_near,
       s.action = 'watch' OR (s.settled < ${CEILING} AND (r.is_unpriced = 0 OR s.allow_unpriced = 1)
         AND CASE s.mode WHEN 'stop' THEN ${fitsStop}
           ELSE r.is_unpriced = 1 OR r.worst IS NOT NULL AND ${fitsStrict} <= ${CEILING} END) AS fits

@@ -3,6 +3,7 @@ import { startSql } from "../../contract/windows.ts";
 import { MINUTE_MS } from "../../kernel/clock.ts";
 import {
   ALL_CALLS,
+  amountIn,
   atMost64Bits,
   BY,
   columnOf,
@@ -64,6 +65,7 @@ export const CALL_COLUMNS = [
   "model",
   "provider",
   "source",
+  "billing",
   "tags",
   // The time under which it is booked, and the starts of the windows of UTC that hold it.
   "at",
@@ -115,6 +117,7 @@ const SHAPED = `g AS MATERIALIZED (
     provider: "r.provider",
     source: "r.source",
     tags: "r.tags",
+    isOf: (billing) => `${billing} = r.billing`,
   })
 } AS scope FROM spend_shapes s CROSS JOIN r
 )`;
@@ -133,9 +136,15 @@ const extraOf = (counter: string, at: string) =>
     )
   } ELSE 0 END`;
 
+/** SQL for the part of a call that a budget `x` has a counter for each value of; NULL for one counter: `hasCounters()`. */
+const PART = `CASE WHEN x.per = 'run' THEN 'run' WHEN x.each IS NOT NULL THEN x.each
+  WHEN x.shape IS NOT NULL OR x.per = 'session' AND x.scope NOT LIKE 'session %' THEN x.per END`;
+
 const ofBudget = (n: string, counter: string, at: string) =>
   `${n}, x.budget_id, x.name, x.per, x.mode, x.action, x.allow_unpriced,
-  x.limit_nano_usd AS amount, ${extraOf(counter, at)} AS extra, x.warn_at, ${counter} AS scope`;
+  x.limit_nano_usd AS amount, ${
+    extraOf(counter, at)
+  } AS extra, x.warn_at, ${PART} AS part, ${counter} AS scope`;
 
 /** The calls, each with one of the scopes that budgets name. */
 const NAMED = [`SELECT r.*, '${ALL_CALLS}' AS named FROM r`]
@@ -179,7 +188,7 @@ const BUDGETS = `b AS MATERIALIZED (
     FROM r CROSS JOIN json_each(r.ancestors) a CROSS JOIN budgets x ${indexedBy("budgets_enabled")}
     WHERE x.enabled = 1 AND x.scope IN ('', a.value ->> 1) AND x.per = 'run'
     UNION ALL
-    SELECT r.n, NULL, NULL, 'run', j.value ->> 2, 'refuse', CAST(j.value ->> 3 AS BIGINT), CAST(j.value ->> 1 AS BIGINT), 0, '[]', j.value ->> 0, 0, 'day', NULL
+    SELECT r.n, NULL, NULL, 'run', j.value ->> 2, 'refuse', CAST(j.value ->> 3 AS BIGINT), CAST(j.value ->> 1 AS BIGINT), 0, '[]', NULL, j.value ->> 0, 0, 'day', NULL
     FROM r CROSS JOIN json_each(r.runs) j
     LIMIT ${FOREVER}
   ) matching
@@ -224,6 +233,7 @@ const HOUR = `${counterSum("minute", "k.scope", FIRST_MINUTE_ENDS, FOREVER)} + $
     `${
       indexedBy("calls_by_time")
     } WHERE c.at >= k.starts AND c.at < ${FIRST_MINUTE_ENDS} AND ${IS_COUNTED} AND ${IS_OF}`,
+    amountIn("k.scope", "c"),
   )
 }`;
 
@@ -312,7 +322,9 @@ const LOST = `, ${held("h.worst_nano_usd", IS_HELD)} AS lost`;
 /** Reads the budgets that match a call, with their counters. */
 export const READ_STANDINGS = `${ofOne(ONE_CALL, LOST)}
 SELECT s.budget_id, s.name, s.per, s.scope, s.starts, s.mode, s.action, s.allow_unpriced, s.amount, s.extra,
-  s.settled, s.estimated, s.worst - s.lost, s.lost, s.calendar, ${windowEnd("s.calendar", "s.per", "r.at")}
+  s.settled, s.estimated, s.worst - s.lost, s.lost, s.calendar, ${
+  windowEnd("s.calendar", "s.per", "r.at")
+}, s.part
 FROM r CROSS JOIN s`;
 
 /** Reads given counters, in no certain order. */

@@ -98,8 +98,8 @@ export function warningsOf(
 ): Statement {
   const rows = new Map<string, SqlValue[]>();
   for (const { scopes, at, reservationId } of booked) {
-    const { model, provider, source, tags } = scopes.subjects ?? {};
-    const counted = [...scopeValuesOf(scopes), model, provider, source, tags];
+    const { model, provider, source, billing, tags } = scopes.subjects ?? {};
+    const counted = [...scopeValuesOf(scopes), model, provider, source, billing, tags];
     rows.set(JSON.stringify(counted), [
       ...toCallRow({ ...LOOKED_UP, scopes, at }, rows.size),
       reservationId,

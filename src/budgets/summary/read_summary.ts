@@ -33,7 +33,7 @@ export async function findSessionCall(
   return { agentId: agentId!, keyId: keyId!, subjects: subjects as CallSubjects };
 }
 
-/** What a line is of. */
+/** The session, the agent and the time of a line. */
 interface Asked {
   sessionId: string | null;
   agentId: string;

@@ -184,6 +184,17 @@ export async function readTickets(
   }));
 }
 
+/** Reads the ticket of a counter that waits, or whose answer still counts; undefined where the next call that it lacks money for opens one. */
+export async function readOpenTicket(
+  { store }: Pick<TicketContext, "store">,
+  { budgetId, scope }: { budgetId: string; scope: string },
+  now: number,
+): Promise<TicketRef | undefined> {
+  const { rows } = await store.read({ sql: READ_OPEN, args: [budgetId, scope, now] });
+  const ref = rows[0] && toRef(rows[0]);
+  return ref?.state === "waiting" && ref.expiresAt <= now ? undefined : ref;
+}
+
 /** Returns the statements that remove the tickets of a budget, with the budget. */
 export const forgetTickets = (budgetId: string): Statement[] => [
   {

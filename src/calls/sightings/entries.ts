@@ -119,8 +119,9 @@ const BY_ANSWER = withdraw(
 WHERE ${IS_LESSER} AND ${STANDS} AND (${HAS_SAME_COUNTS} OR (v.is_placeholder = 0 AND c.provider = v.provider))
   AND (v.is_placeholder = 0 OR c.at <= v.at + v.duration_ms + ${MAX_SKEW_MS}
     AND v.at <= c.at + coalesce(c.duration_ms, 0) + ${MAX_SKEW_MS})
-  AND (c.provider = v.provider OR EXISTS (SELECT 1 FROM sightings s
-    WHERE s.witness = ${WITNESS_OF_CALL} AND instr(s.said, '"provider":') = 0))`,
+  AND (c.provider = v.provider OR coalesce(
+    (SELECT instr(s.said, '"provider":') = 0 FROM sightings s WHERE s.witness = ${WITNESS_OF_CALL}),
+    instr(c.details, '"said":{"provider":null') > 0))`,
 );
 
 /** The output of a call that a record leaves out. */

@@ -2,7 +2,7 @@ import { and, asc, inArray, ne, type SQL, sql } from "drizzle-orm";
 import { DAY_MS } from "../../kernel/clock.ts";
 import type { Tags } from "../../contract/tags/tags.ts";
 import { ENTRY, type ModelCall, toModelCall, withEntries } from "../../ledger/mod.ts";
-import { witnessOfCall } from "../../ledger/explain/mod.ts";
+import { witnessesInRows, witnessOfCall } from "../../ledger/explain/mod.ts";
 import {
   NOT_INDEXED,
   ORDERED_JOIN,
@@ -26,8 +26,6 @@ export interface Witness {
   fingerprint: string | null;
   /** Best first. */
   said: Said[];
-  /** The JSON of what it has said, if that is one statement. */
-  text?: string;
 }
 
 /** The knowledge of one call: its witnesses, and the entries of the ledger that they have led to. */
@@ -95,10 +93,25 @@ const findBy = (column: string) =>
   `SELECT ${WITNESS}, s.response_id FROM json_each(?1) j ${ORDERED_JOIN} sightings s ON s.${column} = j.value`;
 const OF_DAY = "CAST(j.value AS BIGINT) + near.days";
 // Entries that correct a call have no id of an answer. A condition on them would make PostgreSQL read all calls.
-const BY_RESPONSE = `SELECT c.response_id, c.call_id FROM json_each(?1) j ${NEAR_DAYS} calls c
+const BY_RESPONSE = `SELECT c.response_id, c.call_id, c.source FROM json_each(?1) j ${NEAR_DAYS} calls c
   ON ${DAY_OF_CALL} = ${OF_DAY} AND ${hasAnswerId("j.key")}`;
-const BY_REQUEST = `SELECT ${WITNESS} FROM json_each(?1) j ${NEAR_DAYS} sightings s
+const BY_REQUEST = `SELECT s.request_id, s.call_id FROM json_each(?1) j ${NEAR_DAYS} sightings s
   ON s.day = ${OF_DAY} AND s.request_id = j.key`;
+const REQUEST_IN_ROW = `SELECT c.request_id, c.call_id FROM json_each(?1) j ${NEAR_DAYS} calls c
+  ON ${DAY_OF_CALL} = ${OF_DAY} AND ${endOf("c.request_id")} = ${endOf("j.key")} AND c.request_id = j.key`;
+// A log's record that is named after the id of the answer is found by that.
+const WITNESS_IN_ROW = `SELECT NULL, c.call_id, c.source FROM json_each(?1) j ${NEAR_DAYS} calls c
+  ON ${DAY_OF_CALL} = ${OF_DAY} AND substr(c.call_id, (length(c.call_id) - 19), 12) = ${endOf("j.key")}
+WHERE (c.source IN ('log', 'otlp')) AND (c.response_id IS NULL OR (c.source = 'otlp') OR (replace(c.response_id, ':', '') <> c.response_id)
+  OR (substr(c.call_id, ((length(c.call_id) - 8) - length(c.response_id)), (length(c.response_id) + 1)) <> (':' || c.response_id)))
+  AND c.adjusts IS NULL`;
+
+/**
+ * Returns whether the row of a call may hold the only statement of its witness, which then has no row of its own: so nearly all calls
+ * that logs and exporters tell have one row. Such a witness is found by the end of its name, within a day of the call.
+ */
+export const mayBeInRow = (witness: string, { more }: Said): boolean =>
+  more === undefined && !witness.startsWith("report:") && witness.length - witness.indexOf(":") > 12;
 
 /**
  * The sightings of a long set. Its calls are rolled up in its commit, as a bulk of them goes on: so no commit takes longer than the
@@ -125,20 +138,26 @@ AND NOT EXISTS (SELECT 1 FROM calls c ${NOT_INDEXED} WHERE c.position > ?2 AND (
   OR c.source IN ('gateway', 'run', 'meter') AND c.input_tokens IN (SELECT CAST(value AS BIGINT) FROM json_each(?4))))`;
 
 /** Finds the witnesses and calls that some sightings may be of. */
-export async function findKnown({ store }: CallContext, set: readonly Witnessed[]): Promise<Found> {
+export async function findKnown({ store, query }: CallContext, set: readonly Witnessed[]): Promise<Found> {
   const list = (values: (string | null | undefined)[]) =>
     JSON.stringify([...new Set(values.filter((value) => value != null))]);
   const responses = list(set.map(({ said }) => said.response));
   const byCounts = set.filter(({ isFoundByCounts }) => isFoundByCounts);
-  const [state, same, apart, requests, fingerprints, responded, counted] = await store.readAll([
-    { sql: STATE },
-    { sql: findBy("witness"), args: [list(set.map(({ witness }) => witness))] },
-    { sql: findBy("response_id"), args: [responses] },
-    { sql: BY_REQUEST, args: [listByDay(set, ({ requestId }) => requestId)] },
-    { sql: findBy("fingerprint"), args: [list(set.map(({ fingerprint }) => fingerprint))] },
-    { sql: BY_RESPONSE, args: [listByDay(set, ({ said }) => said.response ?? null)] },
-    ...callsByCounts(byCounts),
-  ], { isLong: set.length >= LONG_SET });
+  const requestIds = listByDay(set, ({ requestId }) => requestId);
+  const [state, same, apart, requests, inRows, fingerprints, named, responded, counted] = await store.readAll(
+    [
+      { sql: STATE },
+      { sql: findBy("witness"), args: [list(set.map(({ witness }) => witness))] },
+      { sql: findBy("response_id"), args: [responses] },
+      { sql: BY_REQUEST, args: [requestIds] },
+      { sql: REQUEST_IN_ROW, args: [requestIds] },
+      { sql: findBy("fingerprint"), args: [list(set.map(({ fingerprint }) => fingerprint))] },
+      { sql: WITNESS_IN_ROW, args: [listByDay(set, ({ witness }) => witness)] },
+      { sql: BY_RESPONSE, args: [listByDay(set, ({ said }) => said.response ?? null, idInName)] },
+      ...callsByCounts(byCounts),
+    ],
+    { isLong: set.length >= LONG_SET },
+  );
   const found: Found = {
     byWitness: new Map(same!.rows.map((row) => [row[0] as string, toWitness(row)])),
     byResponse: new Map(),
@@ -155,18 +174,59 @@ export async function findKnown({ store }: CallContext, set: readonly Witnessed[
     }),
   };
   for (const row of apart!.rows) addTo(found.byResponse, row[6], row[1]);
-  for (const row of requests!.rows) addTo(found.byRequest, row[3], row[1]);
+  for (const [request, callId] of [...requests!.rows, ...inRows!.rows]) {
+    addTo(found.byRequest, request, callId);
+  }
   for (const row of fingerprints!.rows) addTo(found.byFingerprint, row[4], row[1]);
   for (const [response, callId] of responded!.rows) addTo(found.byResponse, response, callId);
+  await addInRows(query, found, set, [...named!.rows, ...responded!.rows]);
   return found;
 }
 
+/** Adds the witnesses of a set that rows of calls hold, of the calls that may have been booked from them. */
+async function addInRows(
+  query: CallContext["query"],
+  { byWitness }: Found,
+  set: readonly Witnessed[],
+  found: readonly SqlValue[][],
+): Promise<void> {
+  if (found.length === 0) return;
+  const wanted = new Set(set.map(({ witness }) => witness).filter((witness) => !byWitness.has(witness)));
+  const ids = found.filter(([, callId, source]) => wanted.has(witnessOfCall(`${source}`, `${callId}`)));
+  if (ids.length === 0) return;
+  const rows = await query.select().from(calls).where(
+    inArray(calls.callId, among(ids.map(([, callId]) => callId as string))),
+  );
+  for (const witness of toWitnesses(rows.map(toModelCall), byWitness)) {
+    byWitness.set(witness.witness, witness);
+  }
+}
+
+const toWitnesses = (rows: readonly ModelCall[], kept: ReadonlyMap<string, unknown>): Witness[] =>
+  [...witnessesInRows(rows, (witness) => kept.has(witness))].map(({ witness, call, said }) => ({
+    witness,
+    callId: call.callId,
+    isApart: false,
+    requestId: call.requestId ?? null,
+    fingerprint: null,
+    said: [said],
+  }));
+
+/** Returns what may be the id of the answer in the name of a witness. */
+const idInName = ({ witness }: Witnessed) =>
+  witness.startsWith("log:") ? witness.slice(witness.lastIndexOf(":") + 1) : null;
+
 /** Returns a JSON object of ids with their days; an id may stand in it with several, each read as a row. */
-function listByDay(set: readonly Witnessed[], idOf: (one: Witnessed) => string | null): string {
-  const fields = set.flatMap((one) => {
-    const id = idOf(one);
-    return id === null ? [] : [`${JSON.stringify(id)}:${dayOf(one.said.at)}`];
-  });
+function listByDay(set: readonly Witnessed[], ...idsOf: ((one: Witnessed) => string | null)[]): string {
+  const fields: string[] = [];
+  for (const one of set) {
+    let last: string | null = null;
+    for (const idOf of idsOf) {
+      const id = idOf(one);
+      if (id !== null && id !== last) fields.push(`${JSON.stringify(id)}:${dayOf(one.said.at)}`);
+      last = id;
+    }
+  }
   return `{${fields.join(",")}}`;
 }
 
@@ -195,6 +255,8 @@ export async function readKnown(
   callIds: Iterable<string>,
 ): Promise<Map<string, Known>> {
   const booked = new Map<string, ModelCall>();
+  /** As they were booked. */
+  const raw: ModelCall[] = [];
   const positions = new Map<string, number>();
   /** The call that stands in place of another. */
   const insteadOf = new Map<string, string>();
@@ -209,7 +271,9 @@ export async function readKnown(
         .where(and(inArray(calls.stands, among(wanted)), ne(calls.stands, calls.adjusts))),
     ]);
     for (const { callId, position } of rows) positions.set(callId, position);
-    for (const call of withEntries(rows.map(toModelCall), entries)) booked.set(call.callId, call);
+    const read = rows.map(toModelCall);
+    raw.push(...read);
+    for (const call of withEntries(read, entries)) booked.set(call.callId, call);
     const next = new Set<string>();
     for (const { adjusts, stands } of entries) {
       if (stands === null || stands === adjusts) continue;
@@ -239,24 +303,29 @@ export async function readKnown(
       one.first = { position, keyId: keyId ?? null, agentId, source: source ?? "" };
     }
   }
-  await readWitnesses(query, booked, known);
+  await readWitnesses(query, raw, known);
   return known;
 }
 
 async function readWitnesses(
   query: CallContext["query"],
-  booked: ReadonlyMap<string, ModelCall>,
+  booked: readonly ModelCall[],
   known: ReadonlyMap<string, Known>,
 ): Promise<void> {
-  const own = [...booked.values()].map(({ source, callId }) => witnessOfCall(source ?? "", callId));
+  const own = booked.map(({ source, callId }) => witnessOfCall(source ?? "", callId));
+  const callIds = among(booked.map(({ callId }) => callId));
   const [ofOwn, apart, tagRows] = await Promise.all([
     query.select().from(sightings).where(inArray(sightings.witness, among(own))),
     query.select().from(sightings)
-      .where(and(sql`${sightings.isApart} = 1`, inArray(sightings.callId, among(booked.keys())))),
-    query.select().from(callTags).where(inArray(callTags.callId, among(booked.keys()))),
+      .where(and(sql`${sightings.isApart} = 1`, inArray(sightings.callId, callIds))),
+    query.select().from(callTags).where(inArray(callTags.callId, callIds)),
   ]);
   for (const { said, responseId: _, day: _day, ...row } of [...ofOwn, ...apart]) {
     known.get(row.callId)?.witnesses.set(row.witness, { ...row, said: JSON.parse(said) as Said[] });
+  }
+  const kept = new Map(ofOwn.map((row) => [row.witness, row]));
+  for (const witness of toWitnesses(booked, kept)) {
+    known.get(witness.callId)!.witnesses.set(witness.witness, witness);
   }
   for (const { callId, tags } of tagRows) known.get(callId)!.tags.set(callId, tags);
 }

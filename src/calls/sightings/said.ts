@@ -2,9 +2,12 @@ import { MAX_CALL_TOKENS, MAX_CALL_USD } from "../../contract/limits.ts";
 import { TAG_LIMITS, tagIssues, type Tags, toTagValue } from "../../contract/tags/tags.ts";
 import { NANO_PER_USD, roundUsd } from "../../kernel/money.ts";
 import { MAX_AHEAD_MS, toName } from "../../ledger/mod.ts";
-import { checkUsage, countsOf, type Usage, type UsageCounts } from "../../pricing/mod.ts";
+import type { Said } from "../../ledger/explain/mod.ts";
+import { checkUsage, countsOf, type Usage } from "../../pricing/mod.ts";
 import type { CallContext } from "../context.ts";
 import type { Quality, Sighting } from "./sighting.ts";
+
+export type { Said };
 
 /** Who has seen calls. */
 export interface SightingOrigin {
@@ -23,49 +26,12 @@ export interface SightingOrigin {
   isOfOneAgent?: boolean;
 }
 
-/**
- * The statement of a witness about a call, as it is kept: JSON, in which what a witness doesn't know is absent. Equal statements are
- * equal texts.
- */
-export interface Said {
-  counts: UsageCounts;
-  more?: Pick<Usage, "details" | "others" | "models">;
-  at: number;
-  agent: string;
-  session?: string;
-  run?: string;
-  /** The number of records around the call that it knows; undefined for all. */
-  known?: number;
-  key?: string;
-  /** True for a key of one agent. */
-  bound?: true;
-  provider?: string;
-  model?: string;
-  response?: string;
-  copy?: true;
-  quality?: Exclude<Quality, "exact">;
-  marks?: readonly string[];
-  duration?: number;
-  tier?: string;
-  speed?: string;
-  geo?: string;
-  tools?: readonly string[];
-  stated?: string;
-  /** True if a plan pays. */
-  plan?: true;
-  tags?: Tags;
-  /** The tags of the key, which replace those of the same name. */
-  keyTags?: Tags;
-}
-
 /** A sighting, ready to be compared and kept. */
 export interface Witnessed {
   index: number;
   /** `source:name:ref`. */
   witness: string;
   said: Said;
-  /** The JSON of `said`. */
-  text: string;
   requestId: string | null;
   fingerprint: string | null;
   /** True if another witness of its call may share nothing with it but its counts. */
@@ -131,7 +97,6 @@ export function witnessOf(
     index,
     witness: `${origin.source}:${origin.name}:${ref}`,
     said,
-    text: JSON.stringify(said),
     requestId: clean(sighting.requestId) ?? null,
     isFoundByCounts: said.response === undefined || sighting.isFoundByCounts === true,
     fingerprint: sighting.fingerprint ? `${origin.name}:${clean(sighting.fingerprint)}` : null,

@@ -1,14 +1,14 @@
 import type { SIGHTING_OUTCOMES } from "../../contract/values.ts";
 import { TAG_LIMITS, type Tags, tagsText } from "../../contract/tags/tags.ts";
 import { type ModelCall, toOtherModels, valueOf } from "../../ledger/mod.ts";
-import { witnessOfCall } from "../../ledger/explain/mod.ts";
+import { saidBesides, witnessOfCall } from "../../ledger/explain/mod.ts";
 import { countsOf, type Usage, USAGE_DETAILS } from "../../pricing/mod.ts";
 import type { CallContext } from "../context.ts";
 import { payByPlan, priceCall } from "../make_call.ts";
 import { callIdOf, callOf, tagsOfSaid, usageOfSaid } from "./call_of_witness.ts";
 import { fillParts } from "./fill_parts.ts";
 import { sourceOf } from "./calls_by_counts.ts";
-import type { Known, Witness } from "./known_calls.ts";
+import { type Known, mayBeInRow, type Witness } from "./known_calls.ts";
 import { compareSaid, moreOf, rankOfSource, type Said, type Witnessed } from "./said.ts";
 
 /** The entries that the ledger needs so that a call stands as its best witness says. */
@@ -82,18 +82,19 @@ export function settleCall(ctx: Pick<CallContext, "prices">, known: Known): Sett
   return settled;
 }
 
-/** Books the call of the only sighting of it, as most are. */
+/** Books the call of the only sighting of it, as most are: the row holds what it says, if it can. */
 function bookFirst(
   ctx: Pick<CallContext, "prices">,
-  { index, witness, said, text, requestId, fingerprint }: Witnessed,
+  { index, witness, said, requestId, fingerprint }: Witnessed,
 ): Settled {
-  const booked = callOf(ctx, witness, said);
-  const { callId } = booked;
+  const call = callOf(ctx, witness, said);
+  const { callId } = call;
+  const isInRow = mayBeInRow(witness, said) && fingerprint === null;
   return {
-    booked,
+    booked: isInRow ? { ...call, requestId, said: saidBesides(said) } : call,
     withdrawn: [],
     callId,
-    witnesses: [{ witness, callId, isApart: false, requestId, fingerprint, said: [said], text: `[${text}]` }],
+    witnesses: isInRow ? [] : [{ witness, callId, isApart: false, requestId, fingerprint, said: [said] }],
     outcomes: [{ index, outcome: "booked", isConflict: false }],
   };
 }
@@ -105,14 +106,13 @@ function addFresh(known: Known): Set<Witness> {
   for (const one of fresh) {
     const { witness: name, requestId, fingerprint } = one;
     const said = withEarlierKeyTags(one.said, known);
-    const text = said === one.said ? one.text : JSON.stringify(said);
+    const text = JSON.stringify(said);
     let witness = witnesses.get(name);
     if (!witness) {
       witness = { witness: name, callId: "", isApart: false, requestId, fingerprint, said: [] };
       witnesses.set(name, witness);
     }
     if (witness.said.some((one) => JSON.stringify(one) === text)) continue;
-    delete witness.text;
     witness.said = [...witness.said, said].sort(compareSaid);
     const ofKey = witness.said.filter(({ key }) => key === said.key);
     if (ofKey.length > MAX_SAID) witness.said.splice(witness.said.indexOf(ofKey.at(-1)!), 1);

@@ -11,7 +11,7 @@ import type { CallContext } from "../context.ts";
 import { amendCalls, withdrawCalls } from "./entries.ts";
 import { findKnown, type Witness } from "./known_calls.ts";
 import { matchCalls } from "./match_calls.ts";
-import { type SightingOrigin, type Witnessed, witnessOf } from "./said.ts";
+import { type Said, type SightingOrigin, type Witnessed, witnessOf } from "./said.ts";
 import { type Outcome, settleCall, type Settled } from "./settle_call.ts";
 import type { Sighting } from "./sighting.ts";
 
@@ -182,13 +182,14 @@ const isUnchanged = ({ booked, amended, withdrawn, witnesses, tags }: Settled) =
 
 /** Returns the sightings that were not seen before, each once. */
 function withoutRepeated(set: readonly Witnessed[], kept: ReadonlyMap<string, Witness>): Witnessed[] {
-  const seen = new Map<string, string[]>();
-  for (const { witness, said } of kept.values()) seen.set(witness, said.map((one) => JSON.stringify(one)));
-  return set.filter(({ witness, text }) => {
-    const texts = seen.get(witness);
-    if (texts?.includes(text)) return false;
-    if (texts) texts.push(text);
-    else seen.set(witness, [text]);
+  const seen = new Map<string, Said[]>();
+  for (const { witness, said } of kept.values()) seen.set(witness, [...said]);
+  return set.filter(({ witness, said }) => {
+    const before = seen.get(witness);
+    if (!before) return seen.set(witness, [said]);
+    const text = JSON.stringify(said);
+    if (before.some((one) => JSON.stringify(one) === text)) return false;
+    before.push(said);
     return true;
   });
 }
@@ -202,7 +203,7 @@ ON CONFLICT (witness) DO UPDATE SET ${
 
 function keepWitnesses(witnesses: readonly Witness[]): Statement[] {
   if (witnesses.length === 0) return [];
-  const rows = witnesses.map(({ witness, callId, isApart, requestId, fingerprint, said, text }) => [
+  const rows = witnesses.map(({ witness, callId, isApart, requestId, fingerprint, said }) => [
     witness,
     callId,
     isApart ? 1 : 0,
@@ -210,7 +211,7 @@ function keepWitnesses(witnesses: readonly Witness[]): Statement[] {
     requestId,
     fingerprint,
     Math.floor(said[0]!.at / DAY_MS),
-    text ?? JSON.stringify(said),
+    JSON.stringify(said),
   ]);
   return [{ sql: KEEP, each: { columns: COLUMNS, integers: ["is_apart", "day"], rows } }];
 }

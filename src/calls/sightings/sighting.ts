@@ -13,7 +13,10 @@ export type Quality = typeof QUALITIES[number];
 
 /** The statement of one source about one call. Times in milliseconds since the epoch; counts are inclusive, as those of `Usage`. */
 export interface Sighting {
-  /** The name of the call within its source: the same each time, in every copy of its record and on every machine. */
+  /**
+   * The name of the call within its source: the same each time, in every copy of its record and on every machine. With times more than
+   * a day apart, one name may be that of two calls.
+   */
   ref: string;
   /** The provider's id of the answer. */
   responseId?: string;

@@ -1,5 +1,5 @@
 import type { BudgetInput } from "../../contract/budgets/budgets.ts";
-import { BUDGET_EACH, CALL_SOURCES } from "../../contract/values.ts";
+import { BILLINGS, BUDGET_EACH, CALL_SOURCES } from "../../contract/values.ts";
 import { option } from "../command.ts";
 import { NAMED_OPTIONS, readNamed } from "./dimension_options.ts";
 import { checkName, orNone } from "./given_fields.ts";
@@ -21,6 +21,9 @@ export const SUBJECT_OPTIONS = {
   }),
   provider: option("PROVIDER", "Count only this provider"),
   source: option("SOURCE", "Count only calls of this source", { oneOf: [...CALL_SOURCES, "none"] }),
+  billing: option("WHO", "Count plan: the API value of a plan's calls; or billed: only billed calls", {
+    oneOf: [...BILLINGS, "none"],
+  }),
   each: option("KIND", `Count each by itself: ${anyOf([...BUDGET_EACH, "tag:KEY"])}; none: one counter`, {
     some: [...BUDGET_EACH, "tag:customer", "none"],
   }),
@@ -35,19 +38,21 @@ export const SUBJECT_NAMES = anyOf(
 type SubjectFields = Partial<
   Pick<
     BudgetInput,
-    "agent_id" | "session_id" | "key_id" | "tags" | "model" | "provider" | "source" | "each"
+    "agent_id" | "session_id" | "key_id" | "tags" | "model" | "provider" | "source" | "billing" | "each"
   >
 >;
 
 /** Reads these options, where the word none removes a subject. Throws a `UsageError` that names the option. */
 export function readSubjects(options: Options): SubjectFields {
   const source = options.oneOf("source", [...CALL_SOURCES, "none"]);
+  const billing = options.oneOf("billing", [...BILLINGS, "none"]);
   return {
     ...readNamed(options),
     tags: options.texts("tag").join() === "none" ? null : readTags(options),
     model: options.read("model", orNone(checkName)),
     provider: options.read("provider", orNone(checkName)),
     source: source === "none" ? null : source,
+    billing: billing === "none" ? null : billing,
     each: options.text("each") === "none" ? null : readGroup(options, "each", BUDGET_EACH),
   };
 }

@@ -100,6 +100,12 @@ function checkFields(budget: Fields, ctx: z.RefinementCtx): void {
       `can't be together with per ${budget.per}: only a day, a week and a month have an end to forecast`;
     faults.push({ path: "forecast", message });
   }
+  if (budget.billing != null && budget.mode === "strict") {
+    const message =
+      `can't be together with mode strict: who has paid for a call is known once it is answered; ` +
+      "leave it out for a strict budget of all that is billed";
+    faults.push({ path: "billing", message });
+  }
   if (budget.counts_from != null && budget.per !== "lifetime") {
     const message = `can't be together with per ${budget.per}: only a budget per lifetime has it`;
     faults.push({ path: "counts_from", message });

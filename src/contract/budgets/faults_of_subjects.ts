@@ -2,7 +2,7 @@ import { MAX_BUDGET_TAGS } from "../limits.ts";
 import { DIMENSIONS } from "../costs/dimensions.ts";
 import type { BudgetPeriod } from "../values.ts";
 import type { subjectFields } from "./subject_fields.ts";
-import { type SubjectFields, type SubjectKind, subjectsOf } from "./subjects.ts";
+import { isBilling, type SubjectFields, type SubjectKind, type SubjectPart, subjectsOf } from "./subjects.ts";
 
 /* Without zod, as a process that reads rules to book a call needs no schema. */
 
@@ -11,9 +11,13 @@ type Counting = SubjectFields & { readonly each?: SubjectKind | null | undefined
 type Field = keyof typeof subjectFields | "each";
 
 /** The field that names a value of a kind of subjects. */
-const fieldOf = (kind: SubjectKind | "tree"): Field =>
+const fieldOf = (kind: SubjectPart): Field =>
   kind === "tree"
     ? "session_id"
+    : isBilling(kind)
+    ? "billing"
+    : kind.startsWith("model~")
+    ? "model"
     : kind.startsWith("tag:")
     ? "tags"
     : kind === "source"
@@ -40,7 +44,7 @@ export function faultsOfSubjects(
   const other = named.find((part) => part !== "agent") ?? (named.length > 1 ? named[1] : undefined);
   if (per === "run" && other !== undefined) {
     refuse(
-      fieldOf(other.startsWith("model~") ? "model" : other as SubjectKind),
+      fieldOf(other),
       "can't be together with per run: the runs below a run may be of another session or API key, and call other models",
     );
   }

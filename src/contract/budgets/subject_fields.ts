@@ -3,7 +3,7 @@ import { MAX_BUDGET_TAGS } from "../limits.ts";
 import { namedFields, namedValues } from "../costs/dimension_fields.ts";
 import { Tags } from "../tags/tag_schemas.ts";
 import { TAG_LIMITS } from "../tags/tags.ts";
-import { BUDGET_EACH, CALL_SOURCES, SIGHTING_SOURCES } from "../values.ts";
+import { BILLINGS, BUDGET_EACH, CALL_SOURCES, SIGHTING_SOURCES } from "../values.ts";
 import type { SubjectKind } from "./subjects.ts";
 
 /* The wire schemas of the fields by which budgets and alert rules name the calls that they count. */
@@ -26,6 +26,9 @@ const Model = z.string().regex(
 );
 const PROVIDER = "Counts only calls of this provider";
 const SOURCE = "Counts only calls of this source, such as those of the gateway";
+const BILLING =
+  "`plan`: counts what the calls that a plan pays for, such as a subscription, would cost by the API; `billed`: only the cost of " +
+  "calls that are billed, and lets those of a plan pass; null: the cost of all, which is 0 for those of a plan";
 const TAGS = "Counts only calls that have all of these tags";
 
 /** The fields that name subjects, as an author sends them. */
@@ -39,6 +42,7 @@ export const subjectFields = {
   provider: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, "must be the name of a provider").nullish()
     .openapi({ description: PROVIDER, example: "anthropic" }),
   source: z.enum(CALL_SOURCES).nullish().openapi({ description: SOURCE, example: "gateway" }),
+  billing: z.enum(BILLINGS).nullish().openapi({ description: BILLING, example: "plan" }),
 };
 
 /** The subjects of one call that is about to be made, besides its agent, session and key. */
@@ -51,6 +55,9 @@ export const callSubjects = {
   source: z.enum(SIGHTING_SOURCES).optional().openapi({
     description: "How the call will be told; `report` if not given",
   }),
+  billing: z.enum(BILLINGS).optional().openapi({
+    description: "Who will pay for the call; `billed` if not given",
+  }),
 };
 
 /** The same, as answers have them. */
@@ -60,4 +67,5 @@ export const subjectValues = {
   model: z.string().nullable().openapi({ description: MODEL }),
   provider: z.string().nullable().openapi({ description: PROVIDER }),
   source: z.enum(CALL_SOURCES).nullable().openapi({ description: SOURCE }),
+  billing: z.enum(BILLINGS).nullable().openapi({ description: BILLING }),
 };

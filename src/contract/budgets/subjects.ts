@@ -8,7 +8,7 @@ import {
   type WithFields,
 } from "../costs/dimensions.ts";
 import type { TagGroup, Tags } from "../tags/tags.ts";
-import type { BudgetPeriod, CallSource } from "../values.ts";
+import type { Billing, BudgetPeriod, CallSource } from "../values.ts";
 
 /* The subjects of budgets: whose calls they count. Without zod, as the dashboard and commands read them too. */
 
@@ -18,16 +18,20 @@ export const SUBJECTS = [...BUDGETED, "model", "provider", "source"] as const;
 /** A kind of subjects, or `tag:KEY`. */
 export type SubjectKind = DimensionWith<"isBudgeted"> | "model" | "provider" | "source" | TagGroup;
 
-/** A part of a call that a budget looks at: a kind of subjects, `model~PATTERN`, or its tree. */
-export type SubjectPart = SubjectKind | `model~${string}` | "tree";
+/**
+ * A part of a call that a budget looks at: a kind of subjects, `model~PATTERN`, its tree, or who pays for it. What is of a `plan` is its
+ * value by the API, and what is `billed` its cost.
+ */
+export type SubjectPart = SubjectKind | `model~${string}` | "tree" | Billing;
 
-/** A part of a call, and the value that a budget names; a pattern of models has none. */
+/** A part of a call, and the value that a budget names; a pattern of models and who pays have none. */
 export type Subject = readonly [part: SubjectPart, value: string | null];
 
 /** The fields of a budget that name its subjects. */
 export interface SubjectFields extends WithFields {
   readonly tags?: Tags | null | undefined;
   readonly source?: string | null | undefined;
+  readonly billing?: Billing | null | undefined;
   /** Of a budget per tree, the session that it names is the root of one. */
   readonly per?: BudgetPeriod | undefined;
 }
@@ -41,6 +45,7 @@ const isPattern = (model: string) => /[*:]/.test(model);
 /** Returns the subjects of a budget: a call that it counts is of all of them. */
 export function subjectsOf(budget: SubjectFields): Subject[] {
   return [
+    ...(budget.billing ? [[budget.billing, null] as const] : []),
     ...SUBJECTS.flatMap((kind): Subject[] => {
       const value = budget[fieldOf(kind)];
       if (value == null) return [];
@@ -64,12 +69,19 @@ export function fieldsOf(subjects: readonly Subject[]) {
     ...Object.fromEntries(named) as
       & Record<"agent_id" | "session_id" | "key_id" | "model" | "provider", string | null>
       & { source: CallSource | null },
+    billing: subjects.map(([part]) => part).find(isBilling) ?? null,
     tags: tags.length === 0 ? null : Object.fromEntries(tags) as Tags,
   };
 }
 
+/** Returns whether a part of a call is who pays for it. */
+export const isBilling = (part: string): part is Billing => part === "plan" || part === "billed";
+
 /** Returns the kind of a subject, and its value: the pattern of a pattern. */
-export function describeSubject([part, value]: Subject): { kind: SubjectKind | "tree"; id: string } {
+export function describeSubject(
+  [part, value]: Subject,
+): { kind: SubjectKind | "tree" | "billing"; id: string } {
+  if (isBilling(part)) return { kind: "billing", id: part };
   return part.startsWith("model~")
     ? { kind: "model", id: part.slice("model~".length) }
     : { kind: part as SubjectKind | "tree", id: value! };
@@ -78,6 +90,7 @@ export function describeSubject([part, value]: Subject): { kind: SubjectKind | "
 /** Returns the text of a subject: `key laptop`, `tag customer=acme`. */
 export function subjectText(subject: Subject, name?: string): string {
   const { kind, id } = describeSubject(subject);
+  if (kind === "billing") return id === "plan" ? "plan value" : "billed calls";
   return kind.startsWith("tag:") ? `tag ${kind.slice(4)}=${id}` : `${kind} ${name ?? id}`;
 }
 

@@ -94,12 +94,13 @@ const releases = createRoute({
   },
 });
 
-/** Refuses a session of the dashboard that would change what keys may spend. Throws `not_found`, too. */
+/** Refuses a session of the dashboard that would change what keys may spend, by themselves or by the tags that they bear. Throws `not_found`, too. */
 export async function checkLimitOfKeys(c: Context<ApiEnv>, core: Core, budgetId: string): Promise<void> {
   const principal = principalOf(c);
   if (principal?.webSession === undefined) return;
-  const { key_id, each } = await getBudget(core, budgetId, viewerOfRequest(c));
-  if (key_id !== null || each === "key") checkKeyItself(principal, "change the limit of a key");
+  const { key_id, tags, each } = await getBudget(core, budgetId, viewerOfRequest(c));
+  if (key_id === null && tags === null && !/^(?:key$|tag:)/.test(each ?? "")) return;
+  checkKeyItself(principal, "change the limit of a key");
 }
 
 /** Returns the routes of raises and releases. */

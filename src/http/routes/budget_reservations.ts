@@ -137,6 +137,7 @@ async function reserve(
       model: body.model,
       provider: body.provider,
       source: body.source ?? "report",
+      billing: body.billing ?? "billed",
       tags: withKeyTags(withAgentTags(body.tags ?? {}, ofAgent), keyTags),
     },
     ...callScopes({ agentId: agent_id, sessionId: session_id, runId: null }, viewer),

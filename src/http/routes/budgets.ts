@@ -22,7 +22,7 @@ import { BudgetCounterState } from "../../contract/budgets/budget_state.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import { AgentId, Label, name, QueryTime, SessionId } from "../../contract/parts.ts";
 import { TAG_LIMITS, withKeyTags } from "../../contract/tags/tags.ts";
-import { CALL_SOURCES, COUNTER_SORTS, REFUSAL_REASONS } from "../../contract/values.ts";
+import { BILLINGS, CALL_SOURCES, COUNTER_SORTS, REFUSAL_REASONS } from "../../contract/values.ts";
 import { findKey } from "../../keys/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { findSessionOwner } from "../../sessions/mod.ts";
@@ -109,6 +109,7 @@ const check = createRoute({
       model: z.string().optional().openapi({ example: "claude-opus-5" }),
       provider: z.string().optional().openapi({ example: "anthropic" }),
       source: z.enum(CALL_SOURCES).optional(),
+      billing: z.enum(BILLINGS).optional().openapi({ description: "Who will pay for the call" }),
       tag: z.union([z.string(), z.array(z.string()).max(TAG_LIMITS.tags)]).optional().openapi({
         description: "A tag of the call, as `key:value`; repeated for more",
         example: "customer:acme",
@@ -229,7 +230,7 @@ function createFixedRoutes(core: Core) {
   const routes = createRouter()
     .route("/", createReservationRoutes(core))
     .openapi(check, async (c) => {
-      const { agent_id, session_id, key_id, model, provider, source, tag } = c.req.valid("query");
+      const { agent_id, session_id, key_id, model, provider, source, billing, tag } = c.req.valid("query");
       const only = onlyAgentOf(c);
       const agentId = narrowToAgent(c, agent_id);
       const owner = session_id === undefined ? undefined : await findSessionOwner(core, session_id);
@@ -240,7 +241,7 @@ function createFixedRoutes(core: Core) {
         : await findKey(core, key_id, viewer);
       const { keyId } = key;
       const tags = withKeyTags(tag === undefined ? {} : readTagFilters([tag].flat()), key.tags);
-      const subjects = { model, provider, source, tags };
+      const subjects = { model, provider, source, billing, tags };
       const call = { agentId: agentId ?? owner ?? undefined, sessionId: session_id, keyId, subjects };
       const checks = await checkBudgets(core, call, viewer);
       return c.json(checks, 200);

@@ -113,6 +113,7 @@ const change = createRoute({
   method: "patch",
   path: "/keys/{key_id}",
   scopes: ["admin"],
+  needsKey: true,
   operationId: "updateApiKey",
   summary:
     "Change the tags or the expiry of an API key, or whether it stops before it spends a plan's credits",

@@ -3,15 +3,17 @@ import { PAGE_SIZES } from "../../contract/limits.ts";
 import { PriceOverride } from "../../contract/price_override.ts";
 import { PriceReport, SetPrice } from "../../contract/prices.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { listPrices, removePrice, setPrice } from "../../price_rows/mod.ts";
+import { getPrice, listPrices, removePrice, setPrice } from "../../price_rows/mod.ts";
 import { describePrice, describeSources } from "../../pricing/show/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { createRoute, z } from "../create_route.ts";
 import { isNumberPosition, pageOf, readCursor } from "../cursors.ts";
+import { headers } from "../../contract/headers.ts";
+import { etagBy, IF_MATCH, IF_NONE_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { asAuthor } from "../middleware/principal.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
-import { json, jsonBody } from "../route_parts.ts";
+import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 
 const get = createRoute({
@@ -65,15 +67,32 @@ const set = createRoute({
     "process, and within a minute in others; those that are booked keep their price until they are repriced.",
   tags: ["costs"],
   request: {
+    ...optionalHeaders({ ...IF_MATCH, ...IF_NONE_MATCH }),
     body: jsonBody(PriceOverride, {
       ...{ provider: "openai", model: "gpt-6-luna", from: "2026-11-01" },
       ...{ input_usd_per_million: 0.2, output_usd_per_million: 0.6 },
     }),
   },
   responses: {
-    200: json(SetPrice, "The price, which was changed"),
-    201: json(SetPrice, "The price, which is new"),
-    ...problems("invalid", "conflict", ...BODY_CODES),
+    200: { ...json(SetPrice, "The price, which was changed"), headers: headers("ETag") },
+    201: { ...json(SetPrice, "The price, which is new"), headers: headers("ETag") },
+    ...problems("invalid", "conflict", "precondition_failed", ...BODY_CODES),
+  },
+});
+
+const params = z.object({ price_id: z.string().openapi({ example: "prc_9f86d081884c7d659a2feaa0c5" }) });
+
+const read = createRoute({
+  method: "get",
+  path: "/prices/rows/{price_id}",
+  scopes: ["read"],
+  operationId: "getPrice",
+  summary: "Get a price that was set",
+  tags: ["costs"],
+  request: { params },
+  responses: {
+    200: { ...json(SetPrice, "The price"), headers: headers("ETag") },
+    ...problems("not_found"),
   },
 });
 
@@ -85,11 +104,14 @@ const remove = createRoute({
   summary: "Remove a price that was set",
   description: "The model has the price of the config, or of the sources, again.",
   tags: ["costs"],
-  request: {
-    params: z.object({ price_id: z.string().openapi({ example: "prc_9f86d081884c7d659a2feaa0c5" }) }),
+  request: { params, ...optionalHeaders(IF_MATCH) },
+  responses: {
+    204: { description: "It is removed" },
+    ...problems("not_found", "conflict", "precondition_failed", ...BODY_CODES),
   },
-  responses: { 204: { description: "It is removed" }, ...problems("not_found", "conflict", ...BODY_CODES) },
 });
+
+const etagOfPrice = etagBy(["created_at", ...Object.keys(PriceOverride.shape) as (keyof SetPrice)[]]);
 
 export function createRoutes(core: Core) {
   return createRouter().openapi(list, async (c) => {
@@ -98,11 +120,21 @@ export function createRoutes(core: Core) {
     const prices = (await listPrices(core)).slice(offset, offset + limit);
     return c.json(pageOf(c, prices, (_, count) => offset + count, prices.length === limit), 200);
   }).openapi(set, async (c) => {
-    const { price, isNew } = await setPrice(asAuthor(c, core), c.req.valid("json"));
+    const check = readPreconditions(c, etagOfPrice);
+    const { price, isNew } = await setPrice(asAuthor(c, core), c.req.valid("json"), check);
+    c.header("etag", await etagOfPrice(price));
     return isNew ? c.json(price, 201) : c.json(price, 200);
   }).openapi(remove, async (c) => {
-    await removePrice(asAuthor(c, core), c.req.valid("param").price_id);
+    await removePrice(
+      asAuthor(c, core),
+      c.req.valid("param").price_id,
+      readPreconditions(c, etagOfPrice),
+    );
     return c.body(null, 204);
+  }).openapi(read, async (c) => {
+    const price = await getPrice(core, c.req.valid("param").price_id);
+    c.header("etag", await etagOfPrice(price));
+    return c.json(price, 200);
   }).openapi(get, async (c) => {
     const { model, provider, at = core.clock.now(), service_tier: serviceTier } = c.req.valid("query");
     if (model === undefined && (provider ?? serviceTier) !== undefined) {

@@ -62,36 +62,22 @@ export class LineSplitter {
 
   #splitLines(bytes: Uint8Array): void {
     const { onLine, onLongLine, maxLineBytes } = this.#options;
-    const finder = this.#findMarkers(bytes);
-    for (let from = 0; from < bytes.length;) {
-      const next = finder(from);
-      if (next === undefined) return;
-      let end = bytes.indexOf(LINE_FEED, from);
-      if (next > end) {
+    const pattern = this.#pattern;
+    const text = textOfBytes(bytes);
+    for (let from = 0; from < text.length;) {
+      let marker = from;
+      if (pattern) {
+        pattern.lastIndex = from;
+        if (!pattern.test(text)) return;
+        marker = pattern.lastIndex - 1;
         // The lines before the one with the marker are passed over together.
-        from = bytes.lastIndexOf(LINE_FEED, next) + 1;
-        end = bytes.indexOf(LINE_FEED, next);
+        from = text.lastIndexOf("\n", marker) + 1;
       }
+      const end = text.indexOf("\n", marker);
       if (end - from > maxLineBytes) onLongLine();
       else if (end > from) onLine(this.#decode(bytes.subarray(from, end)));
       from = end + 1;
     }
-  }
-
-  /** Returns a function that returns where the first marker at or after an offset is; undefined where none follows. */
-  #findMarkers(bytes: Uint8Array): (from: number) => number | undefined {
-    const pattern = this.#pattern;
-    if (pattern === undefined) return (from) => from;
-    const text = textOfBytes(bytes);
-    let found = -1;
-    return (from) => {
-      if (found < from) {
-        pattern.lastIndex = from;
-        if (!pattern.test(text)) return undefined;
-        found = pattern.lastIndex - 1;
-      }
-      return found;
-    };
   }
 
   #hold(bytes: Uint8Array): void {
@@ -123,7 +109,7 @@ export class LineSplitter {
   }
 
   #hasMarker(bytes: Uint8Array): boolean {
-    return this.#findMarkers(bytes)(0) !== undefined;
+    return this.#pattern === undefined || textOfBytes(bytes).search(this.#pattern) >= 0;
   }
 
   #decode(line: Uint8Array): string {

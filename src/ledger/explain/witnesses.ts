@@ -1,9 +1,11 @@
 import { and, inArray, ne, type SQL, sql } from "drizzle-orm";
 import type { WitnessOfCall } from "../../contract/costs/explained_calls.ts";
 import { toIso } from "../../kernel/clock.ts";
-import type { UsageCounts } from "../../pricing/mod.ts";
 import { type Query, tables } from "../../store/mod.ts";
+import { toModelCall } from "../calls.ts";
+import type { ModelCall } from "../model_call.ts";
 import type { Viewer } from "../scopes/mod.ts";
+import { type Said, saidInRow } from "./said.ts";
 
 const { calls, sightings } = tables;
 
@@ -26,19 +28,13 @@ export async function findStanding(query: Query, callId: string): Promise<string
   }
 }
 
-/** A statement as it is kept, as far as it is shown; see calls/sightings/said.ts. */
-interface Statement {
-  counts: UsageCounts;
-  at: number;
-  agent: string;
-  session?: string;
-  provider?: string;
-  model?: string;
-  quality?: string;
-  copy?: boolean;
-  plan?: boolean;
-  tags?: Record<string, string>;
-  keyTags?: Record<string, string>;
+/** Returns the witnesses of which only the rows of calls tell, by what they were booked from. */
+export function* witnessesInRows(rows: readonly ModelCall[], isKept: (witness: string) => boolean) {
+  for (const call of rows) {
+    const said = saidInRow(call);
+    const witness = witnessOfCall(call.source ?? "", call.callId);
+    if (said && !isKept(witness)) yield { witness, call, said };
+  }
 }
 
 /** Reads what witnesses have said of a call that stands, as far as a viewer may see it, and the calls that were taken back for it. */
@@ -67,8 +63,16 @@ export async function readWitnesses(
         and(sql`${sightings.isApart} = 1`, inArray(sightings.callId, among(all.map((row) => row.callId)))),
       ),
   ]);
-  const witnesses = [...booked, ...apart].map(({ witness, said }) => {
-    const statements: Statement[] = JSON.parse(said);
+  const kept: { witness: string; statements: Said[] }[] = [...booked, ...apart].map(({ witness, said }) => ({
+    witness,
+    statements: JSON.parse(said),
+  }));
+  const inRows = witnessesInRows(
+    all.map(toModelCall),
+    (name) => booked.some(({ witness }) => witness === name),
+  );
+  for (const { witness, said } of inRows) kept.push({ witness, statements: [said] });
+  const witnesses = kept.map(({ witness, statements }) => {
     const seen = statements.filter(({ agent }) => viewer.sees({ agentId: agent }));
     return { witness, said: seen.map(toWire) };
   }).filter(({ said }) => said.length > 0);
@@ -78,7 +82,7 @@ export async function readWitnesses(
   };
 }
 
-function toWire({ counts, ...said }: Statement): WitnessOfCall["said"][number] {
+function toWire({ counts, ...said }: Said): WitnessOfCall["said"][number] {
   const [input, output, cacheRead, cacheWrite, cacheWrite1h, reasoning] = counts;
   return {
     at: toIso(said.at),

@@ -14,12 +14,15 @@ export {
 } from "./scopes.ts";
 export * from "./scope_sql.ts";
 export {
+  amountIn,
   BY,
   callPartsOf,
+  isOfPlan,
   isScopeBy,
   rangeOf,
   scopeBy,
   SHAPE_COLUMNS,
+  shapedAmountOf,
   shapedScopeOf,
   shapeIn,
   shapeOf,

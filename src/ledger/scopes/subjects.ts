@@ -1,4 +1,4 @@
-import type { Subject, SubjectPart } from "../../contract/budgets/subjects.ts";
+import { isBilling, type Subject, type SubjectPart } from "../../contract/budgets/subjects.ts";
 import { MAX_BUDGET_TAGS } from "../../contract/limits.ts";
 import { tagKeyOf } from "../../contract/tags/tags.ts";
 import { matchesPattern } from "../../store/mod.ts";
@@ -17,8 +17,9 @@ export const BY = "by";
 const ORDER: readonly string[] = ["agent", "session", "key", "tree", "model", "provider", "source"];
 const PATTERN = "model~";
 
+/** Who pays comes first, so that a scope of plan values is known by its beginning. */
 const rankOf = (part: string) =>
-  part.startsWith(PATTERN) ? ORDER.indexOf("model") + 0.5 : ORDER.indexOf(part);
+  isBilling(part) ? -0.5 : part.startsWith(PATTERN) ? ORDER.indexOf("model") + 0.5 : ORDER.indexOf(part);
 
 /** Tags come last, by their keys. */
 function compareParts(a: string, b: string): number {
@@ -38,7 +39,7 @@ export const shapeOf = (parts: readonly string[]): string => [...parts].sort(com
 /** Returns the parts of a shape. */
 export const partsOf = (shape: string): SubjectPart[] => shape.split(",") as SubjectPart[];
 
-const hasValue = (part: string) => !part.startsWith(PATTERN);
+const hasValue = (part: string) => !part.startsWith(PATTERN) && !isBilling(part);
 
 /** Returns the scope of the calls that are of all these subjects. */
 export function scopeBy(subjects: readonly Subject[]): string {
@@ -94,6 +95,7 @@ export function shapeRow(shape: string): (string | number | null)[] {
     shape,
     ...ORDER.map((part) => Number(parts.includes(part as SubjectPart))),
     pattern === undefined ? null : pattern.slice(PATTERN.length),
+    parts.find(isBilling) ?? null,
     ...Array.from({ length: MAX_BUDGET_TAGS }, (_, index) => tags[index] ?? null),
   ];
 }
@@ -103,10 +105,11 @@ export const SHAPE_COLUMNS: readonly string[] = [
   "shape",
   ...ORDER.map((part) => `has_${part}`),
   "pattern",
+  "billing",
   ...Array.from({ length: MAX_BUDGET_TAGS }, (_, index) => `tag_${index + 1}`),
 ];
 
-/** SQL for the parts of a call that shapes look at; `tags`: JSON. */
+/** SQL for the parts of a call that shapes look at; `tags`: JSON. `isOf`: whether it is billed, or of a plan, by SQL for which is asked. */
 export interface SubjectSql {
   agent: string;
   session: string;
@@ -116,6 +119,7 @@ export interface SubjectSql {
   provider: string;
   source: string;
   tags: string;
+  isOf: (billing: string) => string;
 }
 
 /** SQL for the parts of an entry of `calls`, but for its tags. */
@@ -127,14 +131,28 @@ export const callPartsOf = (entry: string): Omit<SubjectSql, "tags"> => ({
   model: `${entry}.model`,
   provider: `${entry}.provider`,
   source: `${entry}.source`,
+  // An entry that takes back what was billed and adds a plan value is of both.
+  isOf: (billing) =>
+    `CASE ${billing} WHEN 'plan' THEN ${entry}.plan_nano_usd IS NOT NULL ELSE ${entry}.plan_nano_usd IS NULL OR ${entry}.cost_nano_usd <> 0 END`,
 });
+
+/** SQL for what an entry adds to the counters of a shape `s`. */
+export const shapedAmountOf = (entry: string): string =>
+  `CASE WHEN s.billing = 'plan' THEN ${entry}.plan_nano_usd ELSE ${entry}.cost_nano_usd END`;
+
+/** SQL for what an entry adds to a scope of subjects: its plan value, or its cost. */
+export const amountIn = (scope: string, entry: string): string =>
+  `CASE WHEN ${isOfPlan(scope)} THEN ${entry}.plan_nano_usd ELSE ${entry}.cost_nano_usd END`;
+
+/** SQL for whether a scope is one of plan values: no other part begins like that. */
+export const isOfPlan = (scope: string): string => `substr(${scope}, 1, 7) = '${BY} plan'`;
 
 /** SQL for the scope of a call by a shape `s`, a row of `spend_shapes`; NULL for a call that it doesn't count. */
 export function shapedScopeOf(call: SubjectSql): string {
   const add = (condition: string, value: string) =>
     `CASE WHEN ${condition} THEN ' ' || replace(replace(${value}, '%', '%25'), ' ', '%20') ELSE '' END`;
   const values = [
-    ...ORDER.map((part) => add(`s.has_${part} = 1`, call[part as keyof SubjectSql])),
+    ...ORDER.map((part) => add(`s.has_${part} = 1`, call[part as Exclude<keyof SubjectSql, "isOf">])),
     ...Array.from({ length: MAX_BUDGET_TAGS }, (_, index) => {
       const column = `s.tag_${index + 1}`;
       return add(`${column} IS NOT NULL`, `(${call.tags} ->> ${column})`);
@@ -143,5 +161,7 @@ export function shapedScopeOf(call: SubjectSql): string {
   const isOfModel = `s.pattern IS NULL OR ${matchesPattern(call.model, "s.pattern")} OR ${
     matchesPattern(`${call.provider} || ':' || ${call.model}`, "s.pattern")
   }`;
-  return `CASE WHEN ${isOfModel} THEN '${BY} ' || s.shape || ${values.join(" || ")} END`;
+  return `CASE WHEN (${isOfModel}) AND (s.billing IS NULL OR ${
+    call.isOf("s.billing")
+  }) THEN '${BY} ' || s.shape || ${values.join(" || ")} END`;
 }

@@ -99,9 +99,11 @@ export async function checkBudgetStates(
   ].join("; ");
   const [first] = misnamed;
   const remedies = [
-    ...(reached.length === 0
-      ? []
-      : [`See purser budgets list; then purser budgets raise ${reached[0]!.budget_id} --usd AMOUNT`]),
+    ...(reached.length === 0 ? [] : [
+      `See purser budgets list; then purser budgets raise ${reached[0]!.budget_id} --usd AMOUNT${
+        reached[0]!.counter ? ` --counter ${quote(reached[0]!.counter.id)}` : ""
+      }`,
+    ]),
     ...(first ? [remedyOf("budgets", first)] : []),
   ];
   return remedies.length === 0 ? ok(state) : warning(state, remedies.join(". "));

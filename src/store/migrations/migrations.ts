@@ -26,8 +26,9 @@ export interface Migration {
 }
 
 /**
- * Every step, in order, in the SQL of both engines; `postgresMigrations` adds the triggers of PostgreSQL. Those before 0.1.0 are one: it has the number after theirs, so that programs from before it refuse
- * a database of this one as newer. Plain modules, so that a compiled binary and the edge bundle include them.
+ * Every step, in order, in the SQL of both engines; `postgresMigrations` adds the triggers of PostgreSQL. Those before 0.1.0
+ * are one: it has the number after theirs, so that programs from before it refuse a database of this one as newer. Plain
+ * modules, so that a compiled binary and the edge bundle include them.
  */
 export const steps: readonly Migration[] = [
   { version: 22, name: "release_0_1_0", since: "0.1.0", statements: [...ledger, ...limits] },

@@ -18,6 +18,7 @@ const ADDED_COUNTERS = ["plan_whole_usd", "plan_rest_nano_usd", "lower_bound_cal
 export const sightings: readonly string[] = [
   `ALTER TABLE calls ADD COLUMN stands ${TEXT}`,
   `ALTER TABLE calls ADD COLUMN plan_nano_usd ${INTEGER}`,
+  `ALTER TABLE calls ADD COLUMN request_id ${TEXT}`,
   ...USAGE.flatMap((table) =>
     ADDED_COUNTERS.map((column) => `ALTER TABLE ${table} ADD COLUMN ${column} ${INTEGER} NOT NULL DEFAULT 0`)
   ),
@@ -25,11 +26,20 @@ export const sightings: readonly string[] = [
   "CREATE INDEX calls_by_response ON calls (((at / 86400000)), substr(response_id, (length(response_id) - 11))) " +
   "WHERE response_id IS NOT NULL",
   `CREATE INDEX calls_by_standing ON calls (stands) WHERE stands IS NOT NULL`,
+  // Those whose row holds the statement of its witness: by the id of the request, and by the end of the witness' name in the id of the
+  // call, unless that is the id of the answer.
+  "CREATE INDEX calls_by_request ON calls (((at / 86400000)), substr(request_id, (length(request_id) - 11))) " +
+  "WHERE request_id IS NOT NULL",
+  "CREATE INDEX calls_by_witness ON calls (((at / 86400000)), substr(call_id, (length(call_id) - 19), 12)) " +
+  "WHERE (source IN ('log', 'otlp')) AND (response_id IS NULL OR (source = 'otlp') OR (replace(response_id, ':', '') <> response_id) " +
+  "OR (substr(call_id, ((length(call_id) - 8) - length(response_id)), (length(response_id) + 1)) <> (':' || response_id))) " +
+  "AND adjusts IS NULL",
   // Those that the gateway's row of the same call finds by their counts only.
   `CREATE INDEX calls_without_answer ON calls (((at / 86400000)), input_tokens) ` +
   `WHERE (source IN ('log', 'otlp')) AND response_id IS NULL AND adjusts IS NULL`,
 
-  // witness: 'source:name:ref'. is_apart: 0 if a call was booked from this witness, which is then call_id, and may have been
+  // Of the witnesses of calls, those whose statements are not in the row of a call: of a call that another witness has told, or
+  // with several statements. witness: 'source:name:ref'. is_apart: 0 if a call was booked from this witness, which is then call_id, and may have been
   // taken back; 1 if another one's is. day: of its first statement, in days since the epoch. response_id: only of a witness that is apart, else the call has it. said: JSON, the
   // statements of the witness, best first.
   `CREATE TABLE sightings (
@@ -165,7 +175,8 @@ export const audit: readonly string[] = [
  * Budgets of any subject: tags, models, providers and sources, also several together.
  *
  * A row of `spend_shapes` is a list of parts of a call by which budgets count: while there is a budget with it, `spend_counters` has
- * counters of its scopes, 'by SHAPE VALUE ...': see src/ledger/scopes/subjects.ts. is_filled: 0 within the unit that adds it.
+ * counters of its scopes, 'by SHAPE VALUE ...': see src/ledger/scopes/subjects.ts. billing: 'plan' for plan values, 'billed' for costs
+ * alone. is_filled: 0 within the unit that adds it.
  */
 export const subjects: readonly string[] = [
   `CREATE TABLE spend_shapes (
@@ -177,6 +188,7 @@ export const subjects: readonly string[] = [
   has_provider ${INTEGER} NOT NULL,
   has_source ${INTEGER} NOT NULL,
   pattern ${TEXT},
+  billing ${TEXT},
   tag_1 ${TEXT},
   tag_2 ${TEXT},
   tag_3 ${TEXT},

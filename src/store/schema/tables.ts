@@ -57,6 +57,8 @@ export interface CallDetails extends Partial<Record<BilledPart, number>> {
   quality?: string;
   marks?: string[];
   billing?: "plan";
+  /** Set if the row holds all that its witness has said; see ledger/explain/said.ts. */
+  said?: Record<string, never>;
 }
 
 export const agents = sqliteTable("agents", {
@@ -173,6 +175,8 @@ export const calls = sqliteTable("calls", {
   stands: text("stands"),
   /** The API's price of a call that a plan pays for. */
   planNanoUsd: nanoUsd("plan_nano_usd"),
+  /** Where the row holds the statement of its witness. */
+  requestId: text("request_id"),
   /** The session at the root of its tree, where that is another one than its own. */
   rootSessionId: text("root_session_id"),
 });

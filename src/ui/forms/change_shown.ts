@@ -22,7 +22,7 @@ export async function changeShown<Of extends Shown>(
   fields: readonly string[] = Object.keys(changes ?? {}),
 ): Promise<Of> {
   const path = pathOf(resource, shown);
-  const { value, etag } = await readShown(resource, shown, path);
+  const { value, etag } = await request<Of>(path);
   const [field] = fields.filter((name) => {
     const [now, before] = [value, shown].map((of) => JSON.stringify(of[name as keyof Of]));
     return now !== before;
@@ -39,14 +39,6 @@ export async function changeShown<Of extends Shown>(
   } catch (error) {
     throw error instanceof RequestError && error.status === 412 ? changedMeanwhile(resource) : error;
   }
-}
-
-/** Reads the present values. One that is replaced as a whole has no address of its own: it is searched in its list. */
-async function readShown<Of extends Shown>(resource: Resource, shown: Of, path: string) {
-  if (!resource.isWhole) return await request<Of>(path);
-  const id = resource.id as keyof Of;
-  const { value } = await request<Of[]>(`${resource.path}?limit=1000`);
-  return { value: value.find((row) => row[id] === shown[id]) ?? {} as Of, etag: undefined };
 }
 
 function changedMeanwhile({ fields }: Resource, name?: string, value?: unknown): RequestError {

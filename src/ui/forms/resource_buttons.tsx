@@ -124,13 +124,15 @@ export function AddButton({ resource, explanation, result }: {
 
 /** Changes one, unless it was changed meanwhile. */
 export function EditButton<Of extends Shown>({ resource, of }: { resource: Resource; of: Of }) {
-  if (!useAccess().may("admin")) return null;
+  const { may, session } = useAccess();
+  if (!may("admin")) return null;
   const { noun } = resource;
   const fields = resource.fields.filter(({ isFixed }) => !isFixed);
   return (
     <ActionButton
       label="Edit"
       isWide
+      needsKey={resource.needsKey && session.access === "signed_in"}
       explanation={<Name resource={resource} of={of} />}
       fields={(issues) => <Fields fields={fields} of={of} issues={issues} />}
       command={(form) => commandFor(resource, of, form)}

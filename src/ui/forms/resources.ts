@@ -1,4 +1,5 @@
 import {
+  BILLINGS,
   BUDGET_ACTIONS,
   BUDGET_EACH,
   BUDGET_MODES,
@@ -58,6 +59,10 @@ const SUBJECTS: readonly Field[] = [
     field("text", "model", "Only of model", { hint: "Or a pattern: claude-opus-*" }),
     field("text", "provider", "Only of provider"),
     field("choice", "source", "Only of source", { choices: ["", ...CALL_SOURCES] }),
+    field("choice", "billing", "Only what is paid by", {
+      choices: ["", ...BILLINGS],
+      hint: "plan: the API value of calls that a plan pays for; billed: only the cost of billed calls",
+    }),
   ].map((one) => ({ ...one, isRare: true as const })),
 ];
 

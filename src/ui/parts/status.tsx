@@ -15,8 +15,9 @@ const TONES: Readonly<Record<AgentStatus, Tone>> = {
 /** The statuses, in the order of filters. */
 export const STATUSES = Object.keys(TONES) as readonly AgentStatus[];
 
-/** The status of a session or a run. */
-export function StatusBadge({ status }: { status: string }) {
+/** The status of a session or a run; of one that waits for a person, that. */
+export function StatusBadge({ status, waiting_for }: { status: string; waiting_for?: string | undefined }) {
+  if (waiting_for !== undefined) return <Badge tone="warning">waiting</Badge>;
   return (
     <Badge tone={TONES[status as AgentStatus] ?? "neutral"}>
       {escapeText(status.replaceAll("_", " "))}

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { SUBJECTS } from "../../../src/contract/budgets/subjects.ts";
+import { makeKey } from "../../harness/http_client.ts";
 import { until } from "../../harness/deliveries.ts";
 import { toUsd } from "../../../src/kernel/money.ts";
 import { answerFor, COST, makesCalls, overOneWire, type Sentence } from "../sentence.ts";
@@ -55,20 +57,28 @@ export const REFUSALS: readonly Sentence[] = [
     async check(caller, openWorld) {
       await using world = await openWorld();
       const tags = { customer: "acme" };
+      const by = { tags, ...await makeKey(world.purser, ["call"]) };
+      const named = {
+        agent: { agent_id: SCOPES.agentId },
+        session: { session_id: SCOPES.sessionId },
+        key: { key_id: by.keyId },
+        model: { model: MODEL },
+        provider: { provider: caller.provider },
+        source: { source: caller.kind },
+      } satisfies Record<typeof SUBJECTS[number], object>;
+      // A metered model is called by a program, without a key.
+      const kinds = SUBJECTS.filter((kind) => kind !== "key" || caller.kind !== "meter");
       const subjects: Record<string, unknown>[] = [
-        { agent_id: SCOPES.agentId },
-        { session_id: SCOPES.sessionId },
+        ...kinds.map((kind) => named[kind]),
         { tags },
-        { model: MODEL },
+        { billing: "billed" },
         { model: `${caller.provider}:pri*` },
-        { provider: caller.provider },
-        { source: caller.kind },
-        { agent_id: SCOPES.agentId, tags, model: "pri*", provider: caller.provider },
+        { agent_id: SCOPES.agentId, tags, model: "pri*", provider: caller.provider, billing: "billed" },
       ];
-      const each = ["agent", "session", "tag:customer", "model", "provider", "source"];
+      const each = [...kinds, "tag:customer"];
       for (const subject of subjects) {
         const id = await addBudget(world, { limit_usd: 0, ...subject });
-        const outcome = await caller.call(world, { tags });
+        const outcome = await caller.call(world, by);
         assert.ok(!outcome.isOk && /Day/.test(outcome.error), JSON.stringify([subject, outcome]));
         await world.purser.api("DELETE", `/budgets/${id}`);
       }
@@ -86,7 +96,7 @@ export const REFUSALS: readonly Sentence[] = [
         assert.equal(status, 201);
       }
       world.fake.enqueue(answerFor(caller));
-      assert.deepEqual(await caller.call(world, { tags }), { isOk: true });
+      assert.deepEqual(await caller.call(world, by), { isOk: true });
       for (const [index, id] of counting.entries()) {
         const { body } = await world.purser.api("GET", `/budgets/${id}`);
         // One that names the value takes the place of one of each.

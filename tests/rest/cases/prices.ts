@@ -37,7 +37,10 @@ export const priceCases: RestCase[] = [
       await api.expect(200, "PUT", "/prices/rows", { ...row, input_usd_per_million: 5 });
       const listed = await api.expect(200, "GET", "/prices/rows");
       assert.deepEqual(listed.map(({ name }: Record<string, string>) => name), ["own:set"]);
+      const read = await api.expect(200, "GET", `/prices/rows/${price_id}`);
+      assert.equal(read.input_usd_per_million, 5);
       await api.expect(204, "DELETE", `/prices/rows/${price_id}`);
+      await api.refused(404, "not_found", "GET", `/prices/rows/${price_id}`);
       await api.refused(404, "not_found", "DELETE", `/prices/rows/${price_id}`);
       await api.refused(400, "invalid", "PUT", "/prices/rows", { ...row, output_usd_per_million: -1 });
     },

@@ -7,7 +7,7 @@ import type { BudgetCounterState } from "../../../contract/budgets/budget_state.
 import { counterText, describeScope } from "../../../contract/budgets/subjects.ts";
 import { nameIn, nameOfValue } from "../../../contract/costs/dimensions.ts";
 import { PAGE_SIZES } from "../../../contract/limits.ts";
-import { CALL_SOURCES, COUNTER_SORTS } from "../../../contract/values.ts";
+import { BILLINGS, CALL_SOURCES, COUNTER_SORTS } from "../../../contract/values.ts";
 import type { Connection } from "../../../client/mod.ts";
 import { type Command, type CommandContext, flag, option } from "../../command.ts";
 import { EXIT } from "../../exit_code.ts";
@@ -326,6 +326,7 @@ const budgetsExplain: Command = {
     model: option("MODEL", "Model of the call", { live: "model" }),
     provider: option("PROVIDER", "Provider of the call"),
     source: option("SOURCE", "Source of the call", { oneOf: CALL_SOURCES }),
+    billing: option("WHO", "Who will pay for the call", { oneOf: BILLINGS }),
     tag: option("KEY=VALUE", "Tag of the call; repeat for more"),
   },
   examples: [
@@ -346,6 +347,7 @@ async function explainBudgets(ctx: CommandContext): Promise<void> {
     model: options.text("model"),
     provider: options.text("provider"),
     source: options.oneOf("source", CALL_SOURCES),
+    billing: options.oneOf("billing", BILLINGS),
     tag: tags.length === 0 ? undefined : tags.map(([key, value]) => `${key}:${value}`),
   });
 }
@@ -383,8 +385,18 @@ async function printChecks(ctx: CommandContext, query: CheckQuery): Promise<Budg
       { title: "STATE", cell: formatState, paint: paintState },
       resetsColumn(checks, 3),
     ], ctx.layout));
+    for (const check of checks) if (check.ticket_id !== undefined) ctx.print(describeTicket(check));
   }
   return checks;
+}
+
+/** Says which ticket of a reached budget asks for more, or that the next call opens one. */
+function describeTicket({ name, ticket_id, ticket_state, asks_again_at }: BudgetCheck): string {
+  const budget = escapeText(name ?? "");
+  if (ticket_id === null) return `${budget} asks a person: the next call opens a ticket`;
+  return ticket_state === "denied"
+    ? `${budget}: ticket ${ticket_id} was denied; it asks again from ${formatTime(asks_again_at!)} UTC on`
+    : `${budget}: ticket ${ticket_id} is ${ticket_state}; see purser approvals list`;
 }
 
 /** The commands of budgets, in the order of the help. */

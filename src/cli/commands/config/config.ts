@@ -79,7 +79,6 @@ const configShow: Command = {
     "nothing, then it is the default. Keys and tokens are shown as set, never their values.",
   options: {},
   examples: [["purser config show", ""], ["purser config show --profile prod", ""]],
-  needsNoDatabase: true,
   run: showConfig,
 };
 

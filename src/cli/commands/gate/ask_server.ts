@@ -92,7 +92,7 @@ async function ask(
     await importSession(ctx, connection, logs, sent, { isSaved: false });
   }
   const { nextCallOf } = await import("./next_call.ts");
-  const { tags, ...subjects } = await nextCallOf(ctx, input);
+  const { tags, ...subjects } = await nextCallOf(ctx, hooks.agentId, input);
   const tag = Object.entries(tags).map(([key, value]) => `${key}:${value}`);
   const query = { agent_id: hooks.agentId, session_id: input.session, ...subjects, tag };
   const checks = await (await connection.api.budgets.check.$get({ query })).json();

@@ -1,4 +1,5 @@
 import type { BudgetCheck } from "../../../contract/budgets/budget_checks.ts";
+import { nameOfValue } from "../../../contract/costs/dimensions.ts";
 import { describeScope } from "../../../contract/budgets/subjects.ts";
 import { formatUsd, type NanoUsd, parseTotalUsd } from "../../../kernel/money.ts";
 import type { CommandContext } from "../../command.ts";
@@ -13,6 +14,7 @@ type Reached = Pick<
   | "name"
   | "per"
   | "scope"
+  | "counter"
   | "key_name"
   | "key_user"
   | "limit_usd"
@@ -56,7 +58,11 @@ function raiseOf(check: Reached, options: readonly string[]): string[] {
   if (budget_id === null || spent_usd === undefined) return [];
   // The command takes a name that begins with a dash for an option.
   const named = name === null || name.startsWith("-") ? budget_id : name;
-  const words = ["purser", "budgets", "raise", named, "--usd", formatUsd(raiseFor(check)), ...options];
+  const amount = ["--usd", formatUsd(raiseFor(check))];
+  const counter = check.counter
+    ? ["--counter", nameOfValue(check.counter, { key_name: check.key_name })]
+    : [];
+  const words = ["purser", "budgets", "raise", named, ...amount, ...counter, ...options];
   return [words.map(quoteForShell).join(" ")];
 }
 

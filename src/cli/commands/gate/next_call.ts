@@ -1,6 +1,7 @@
 import { TAG_LIMITS } from "../../../contract/tags/tags.ts";
 import { createProjectNames } from "../../../ingest/import/mod.ts";
 import { files } from "../../../kernel/files/files.ts";
+import type { Billing } from "../../../contract/values.ts";
 import type { CommandContext } from "../../command.ts";
 import { hostName } from "../import/host_name.ts";
 import type { HookInput } from "./hook_input.ts";
@@ -9,11 +10,16 @@ import type { HookInput } from "./hook_input.ts";
 export interface NextCall {
   source: "log";
   model: string | undefined;
+  billing: Billing;
   tags: Readonly<Record<string, string>>;
 }
 
 /** Returns the subjects of the next call of a session. */
-export async function nextCallOf({ env }: CommandContext, { model, cwd }: HookInput): Promise<NextCall> {
+export async function nextCallOf(
+  { env, config }: CommandContext,
+  agentId: string,
+  { model, cwd }: HookInput,
+): Promise<NextCall> {
   const projectOf = createProjectNames(await files.loadFilesSync(), env.HOME || env.USERPROFILE || "/");
   const named = { machine: await hostName(), project: cwd && projectOf(cwd) };
   const tags = Object.entries(named).flatMap(([key, value = ""]) => {
@@ -22,5 +28,6 @@ export async function nextCallOf({ env }: CommandContext, { model, cwd }: HookIn
     const text = value.toWellFormed().replace(/[\x00-\x1f\x7f-\x9f]+/g, " ").trim();
     return text === "" ? [] : [[key, [...text].slice(0, TAG_LIMITS.value).join("")]];
   });
-  return { source: "log", model, tags: Object.fromEntries(tags) };
+  const billing = config.importPlans?.includes(agentId) ? "plan" : "billed";
+  return { source: "log", model, billing, tags: Object.fromEntries(tags) };
 }

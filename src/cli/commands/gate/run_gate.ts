@@ -117,7 +117,7 @@ async function checkLocally(
   const { checkBudgets } = await import("../../../budgets/mod.ts");
   const { agentId } = hooks;
   const { nextCallOf } = await import("./next_call.ts");
-  const subjects = await nextCallOf(ctx, input);
+  const subjects = await nextCallOf(ctx, agentId, input);
   const checks = await checkBudgets(core, { agentId, sessionId: input.session, subjects });
   if (!ctx.options.has("stop-before-credits")) return { checks };
   const { planQuotaEnded } = await import("../../../plans/mod.ts");

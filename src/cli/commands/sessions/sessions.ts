@@ -75,7 +75,12 @@ async function listSessions(ctx: CommandContext): Promise<void> {
         ? [{ title: "SESSION", cell: (session: typeof sessions[number]) => session.session_id }]
         : [],
       { title: "AGENT", cell: (session) => session.agent_id, cutTo: 6 },
-      { title: "STATUS", cell: (session) => session.status, paint: paintStatus, cutTo: 9 },
+      {
+        title: "STATUS",
+        cell: (session) => session.waiting_for ? "waiting" : session.status,
+        paint: paintStatus,
+        cutTo: 9,
+      },
       { title: "MESSAGES", align: "right", cell: (session) => formatCount(session.message_count), drop: 4 },
       {
         title: "CALLS",
@@ -142,7 +147,7 @@ async function showSession(ctx: CommandContext): Promise<void> {
   const parts = [renderFields({
     "Session": session.session_id,
     "Agent": session.agent_id,
-    "Status": session.status,
+    "Status": session.waiting_for ? `waiting for ticket ${session.waiting_for}` : session.status,
     "Messages": `${formatCount(session.message_count)}, with ${countOf(session.event_log_count, "event")}`,
     "Tags": formatTags(session.tags) || undefined,
     "Model": session.models && describeModels(session.models),

@@ -12,6 +12,7 @@ import { ActionButton } from "../../parts/confirm.tsx";
 import { Link } from "../../parts/link.tsx";
 import { Empty } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
+import { StatusBadge } from "../../parts/status.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
@@ -64,9 +65,9 @@ const RUN_COLUMNS: Column<LiveRun>[] = [
     id: "started_at",
     title: "Started",
     sortBy: ({ started_at }) => started_at,
-    cell: ({ started_at, steps, model }) => (
+    cell: ({ started_at, steps, model, status, waiting_for }) => (
       <>
-        <Time at={started_at} />
+        <Time at={started_at} /> {waiting_for && <StatusBadge status={status} waiting_for={waiting_for} />}
         <div class="sub">
           {plural(steps, "step")}, <Text>{model}</Text>
         </div>

@@ -72,7 +72,7 @@ function Figures({ session }: { session: Session }) {
       title="Session"
       aside={
         <>
-          <StatusBadge status={session.status} />
+          <StatusBadge {...session} />
           <span class="muted">
             active <Time at={session.updated_at} />
           </span>

@@ -145,7 +145,7 @@ const LATEST: Column<Session>[] = [
     id: "status",
     title: "Status",
     sortBy: ({ status }) => status,
-    cell: ({ status }) => <StatusBadge status={status} />,
+    cell: StatusBadge,
   },
   countColumn("calls", "Calls", ({ token_usage }) => token_usage.model_calls),
   countColumn("tokens", "Tokens", ({ token_usage }) => token_usage.total_tokens),
