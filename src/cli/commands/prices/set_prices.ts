@@ -263,6 +263,6 @@ export const PRICE_COMMANDS: readonly Command[] = [
     ["purser prices discount anthropic --by 12% --from 2026-10-01", "Of all calls, from a day on"],
     ['purser prices discount "vertex:gemini-*" --by 20% --service-tier batch', "Of some of them"],
   ]),
-  contractCommand("premium", 1, [["purser prices premium bedrock --by 10% --region eu-*", ""]]),
+  contractCommand("premium", 1, [['purser prices premium bedrock --by 10% --region "eu-*"', ""]]),
   pricesUnset,
 ];
