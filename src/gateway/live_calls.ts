@@ -27,27 +27,6 @@ export const QUIET_MS = 15 * 60_000;
 /** The interval at which quiet calls are looked for. */
 const LOOK_MS = 30_000;
 
-/** From a millisecond, for what the gateway does itself, to the minutes of a long answer. */
-const CALL_SECONDS = [
-  0.001,
-  0.0025,
-  0.005,
-  0.01,
-  0.025,
-  0.05,
-  0.1,
-  0.25,
-  0.5,
-  1,
-  2.5,
-  5,
-  10,
-  30,
-  60,
-  120,
-  300,
-];
-
 /** The durations of booked calls of a provider, in seconds. */
 export interface CallTimes {
   /** From the request's body to its sending: reading it, and the admission by budgets, with its commit. */
@@ -62,8 +41,8 @@ export interface CallTimes {
 export function callTimesOf({ times }: Pick<GatewayState, "times">, provider: string): CallTimes {
   let found = times.get(provider);
   if (!found) {
-    const durations = () => new Durations(CALL_SECONDS);
-    times.set(provider, found = { before: durations(), provider: durations(), booking: durations() });
+    found = { before: new Durations(), provider: new Durations(), booking: new Durations() };
+    times.set(provider, found);
   }
   return found;
 }

@@ -70,21 +70,20 @@ export const MINUTE_MS = 60_000;
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 86_400_000;
 
+/** The bounds of ranges of durations in seconds: from a fast commit to the minutes of a long answer. */
+const BOUNDS = [0.001, 0.01, 0.1, 1, 10, 100].flatMap((unit) => [unit, 2.5 * unit, 5 * unit]);
+
 /** Durations in seconds, counted by ranges: a histogram of Prometheus. */
 export class Durations {
+  readonly bounds = BOUNDS;
   /** The number of durations at or below each bound and above the one before it; the last one is of those above all. */
-  readonly counts: number[];
+  readonly counts: number[] = [...BOUNDS, Infinity].map(() => 0);
   sum = 0;
-
-  /** `bounds` rise. */
-  constructor(readonly bounds: readonly number[]) {
-    this.counts = new Array(bounds.length + 1).fill(0);
-  }
 
   /** Counts a duration. */
   add(seconds: number): void {
-    const index = this.bounds.findIndex((bound) => seconds <= bound);
-    this.counts[index === -1 ? this.bounds.length : index]!++;
+    const index = BOUNDS.findIndex((bound) => seconds <= bound);
+    this.counts[index === -1 ? BOUNDS.length : index]!++;
     this.sum += seconds;
   }
 }

@@ -37,15 +37,12 @@ const MAX_ITEMS_PER_SET = 256;
 
 const MAX_BYTES_PER_SET = 1024 * 1024;
 
-/** From half a millisecond: a commit in memory, on a fast disk, on a slow one, on a server; one that waits for others. */
-const COMMIT_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-
 /**
  * The only way to write. Units that arrive during a commit wait and are committed together by the next one (group
  * commit): units side by side, items of one kind as one set in the place of the first.
  */
 export class WriteQueue implements WriteMeasures {
-  readonly commitSeconds = new Durations(COMMIT_SECONDS);
+  readonly commitSeconds = new Durations();
   #waiting: Waiting[] = [];
   #isRunning = false;
   /** True if the last group was large. */
