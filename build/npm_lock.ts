@@ -121,3 +121,34 @@ export async function runNpm(
     await Deno.remove(folder, { recursive: true });
   }
 }
+
+/** An advisory on a package. */
+export interface Advisory {
+  name: string;
+  severity: string;
+  title: string;
+  url: string;
+}
+
+/** Returns the advisories on what Purser ships, as npm's registry has them; or the reason why it couldn't be asked. */
+export async function auditPackages(
+  env: Record<string, string> = {},
+): Promise<{ skipped?: string; advisories: Advisory[] }> {
+  const { out, err } = await runNpm(["audit", "--package-lock-only", "--json", "--fetch-retries=0"], env);
+  const answer = JSON.parse(out || "{}") as {
+    message?: string;
+    vulnerabilities?: Record<string, { name: string; via: (Partial<Advisory> | string)[] }>;
+  };
+  if (answer.vulnerabilities === undefined) {
+    const [reason] = (answer.message ?? err).trim().split("\n").slice(-1);
+    return { skipped: `npm's registry gave no advisories: ${reason}`, advisories: [] };
+  }
+  const advisories = Object.values(answer.vulnerabilities).flatMap(({ name, via }) =>
+    via.flatMap((each) =>
+      typeof each === "string"
+        ? []
+        : { name, severity: each.severity ?? "unknown", title: each.title ?? "", url: each.url ?? "" }
+    )
+  );
+  return { advisories };
+}

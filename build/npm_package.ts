@@ -1,4 +1,7 @@
-/** `deno task npm [--output FOLDER]`: the library as an npm package for Node. It builds; nothing is published. */
+/**
+ * `deno task npm [--output FOLDER] [--repository URL]`: the npm package for Node. It builds; nothing is published. With the
+ * repository, such as `git+https://github.com/OWNER/NAME.git`, it can be.
+ */
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { buildNpmPackage } from "./npm/build_npm_package.ts";
@@ -6,9 +9,9 @@ import { ROOT } from "./run_deno.ts";
 
 const { values } = parseArgs({
   args: Deno.args,
-  options: { output: { type: "string", default: resolve(ROOT, "npm") } },
+  options: { output: { type: "string", default: resolve(ROOT, "npm") }, repository: { type: "string" } },
 });
-const { name, version, files, totalBytes } = await buildNpmPackage(resolve(values.output));
+const { name, version, files, totalBytes } = await buildNpmPackage(resolve(values.output), values.repository);
 console.log(
   `Built ${name}@${version} in ${values.output}: ${files.length} files, ${(totalBytes / 1e6).toFixed(1)} MB`,
 );

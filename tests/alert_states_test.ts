@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { createAlertEvaluator, createDispatcher, resolveAlerts } from "../src/alerts/mod.ts";
+import { resolveAlerts } from "../src/alerts/follow/mod.ts";
+import { createAlertEvaluator, createDispatcher } from "../src/alerts/mod.ts";
 import { deliverDue } from "../src/delivery/mod.ts";
 import { deliveryContext } from "../src/service/work.ts";
 import { DAY_MS, HOUR_MS } from "../src/kernel/clock.ts";

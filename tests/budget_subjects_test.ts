@@ -312,6 +312,7 @@ Deno.test("what a budget can't name is refused by its field, and nothing is chan
   await refuse({ model: "claude opus" }, "model");
   await refuse({ model: "claude-[a]" }, "model");
   await refuse({ source: "moon" }, "source");
+  await refuse({ limit_usd: 1e-10 }, "limit_usd");
   await refuse({ billing: "moon" }, "billing");
   await refuse({ billing: "plan", mode: "strict" }, "billing");
   await refuse({ billing: "billed", per: "run" }, "billing");
@@ -327,6 +328,8 @@ Deno.test("a tag that nothing has used is accepted, and pointed out with the nea
   await add(purser, { name: "Acme", ...MONTH, ...ACME });
   const { unknown } = await add(purser, { name: "Typo", ...MONTH, tags: { customer: "amce" } });
   assert.deepEqual(unknown, { kind: "tag:customer", id: "amce", nearest: "acme" });
+  const pattern = await add(purser, { name: "Opus", ...MONTH, model: "claude-opsu-*" });
+  assert.deepEqual(pattern.unknown, { kind: "model", id: "claude-opsu-*", nearest: null });
 });
 
 Deno.test("a tag that a key bears is known before its first call, and near to one that is misspelled", async () => {

@@ -120,6 +120,34 @@ Deno.test("the container file's commands build Purser from what it copies, and s
   await Deno.remove(folder, { recursive: true });
 });
 
+Deno.test("compose.yaml mounts files that exist, and Prometheus has its key where compose.yaml puts it", async () => {
+  const compose = await Deno.readTextFile(join(ROOT, "compose.yaml"));
+  const mounted = [...compose.matchAll(/\.\/(deploy\/[\w./-]+):\//g)].map(([, path]) => path!);
+  assert.ok(mounted.length >= 5);
+  for (const path of mounted) await Deno.stat(join(ROOT, path));
+  const [secret] = /(?<=secrets: \[)\w+/.exec(compose)!;
+  const scraping = await Deno.readTextFile(join(ROOT, "deploy/prometheus/prometheus.yml"));
+  assert.ok(scraping.includes(`credentials_file: /run/secrets/${secret}\n`));
+});
+
+for (
+  const [what, ...command] of [
+    ["compose.yaml", "docker-compose", "config", "--quiet"],
+    ["the Caddyfile", "caddy", "validate", "--adapter", "caddyfile", "--config", "deploy/Caddyfile"],
+  ] as const
+) {
+  const hasProgram = await run([command[0]!, "version"], {}).then(() => true, () => false);
+  Deno.test({
+    name: `${command[0]} accepts ${what}${hasProgram ? "" : ` (${command[0]} is not installed)`}`,
+    ignore: !hasProgram,
+    async fn() {
+      // The secret of compose.yaml is a file that its user makes.
+      const { code, err } = await run([...command], { cwd: ROOT });
+      assert.equal(code, 0, err);
+    },
+  });
+}
+
 const hasSystemd = await new Deno.Command("systemd-analyze", { args: ["--version"] }).output()
   .then(({ success }) => success, () => false);
 

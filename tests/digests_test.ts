@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
-import { writeDigests } from "../src/alerts/digests/mod.ts";
+import { writeDigests } from "../src/alerts/follow/mod.ts";
 import { createAlertEvaluator } from "../src/alerts/mod.ts";
 import { quietUntil } from "../src/config/mod.ts";
 import { localTime } from "../src/contract/calendars/zones.ts";

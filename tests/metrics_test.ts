@@ -11,7 +11,7 @@ import { inDirectory } from "./harness/in_directory.ts";
 import { passing, permanent, recordingChannel } from "./harness/recording_channel.ts";
 import { readScrape, scrape } from "./harness/scrape.ts";
 import { serverKindsInTime } from "./harness/database_servers.ts";
-import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
+import { openTestPurser } from "./harness/test_purser.ts";
 
 Deno.test("GET /metrics reports spend exactly, and tokens in kinds that don't overlap", async () => {
   await using purser = await openTestPurser();
@@ -198,13 +198,13 @@ for (const kind of serverKindsInTime) {
 }
 
 Deno.test("GET /metrics has the time of a gateway call with its provider, the time that the gateway adds, and that of commits", async () => {
-  let purser: TestPurser | undefined;
+  let advance = (_ms: number) => {};
   await using fake = await startFakeProvider((request) => {
-    purser!.clock.advance(2_000);
+    advance(2_000);
     return answerTo(request, { text: "Hello" });
   });
-  await using opened = await openTestPurser({ fake });
-  purser = opened;
+  await using purser = await openTestPurser({ fake });
+  advance = purser.clock.advance;
   for (const isStreamed of [false, true]) {
     const response = await sendTo(
       purser,

@@ -9,6 +9,7 @@ import { EARLIER_SCHEMAS } from "../src/store/migrations/before_0_1_0.ts";
 import { installLogic, type Store, toObjects } from "../src/store/mod.ts";
 import { checksumOf, migrate } from "../src/store/schema/migrate.ts";
 import version21 from "./fixtures/databases/version_21.json" with { type: "json" };
+import release010 from "./fixtures/databases/release_0_1_0.json" with { type: "json" };
 import commitC62bf31d from "./fixtures/databases/c62bf31d.json" with { type: "json" };
 import {
   CHANNELS,
@@ -24,7 +25,9 @@ import { inDirectory } from "./harness/in_directory.ts";
 import { modelCall } from "./harness/model_calls.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 
+/** Each release has a row, recorded by its own checkout: tests/fixtures/databases/record_database.ts. */
 const RECORDED: Record<string, RecordedDatabase> = {
+  "0.1.0": release010,
   "the commit c62bf31d (2026-11-26)": commitC62bf31d,
   "the last commit before 0.1.0 (2026-11-26)": version21,
 };

@@ -5,7 +5,8 @@ import { ROWS } from "./cli_table/rows.ts";
 import { testCliTable } from "./cli_table/run_table.ts";
 import { newAgentPlace } from "./gate/agent_place.ts";
 import { newPlace, type Place } from "./harness/cli_process.ts";
-import { nodeMissing, nodeOfVersion, OLDER, OLDEST, said, skipNode } from "./harness/node.ts";
+import { nodeMissing, nodeOfVersion, OLDER, OLDEST, said, skipNode, WITH_NPX } from "./harness/node.ts";
+import { npmCacheVariables } from "./harness/cache_variables.ts";
 import { isThorough } from "./harness/thorough.ts";
 import { createNpmProject, type NpmProject } from "./harness/npm_project.ts";
 
@@ -157,6 +158,29 @@ test("the oldest supported Node can parse every file of it", async () => {
   const count = Number(await said(oldest, [...flags, "read.mjs"], project.folder));
   assert.equal(count, project.built.files.filter((file) => file.startsWith("cli/")).length);
 });
+
+for (const version of WITH_NPX) {
+  test(`npx starts the packed package on Node ${version}, and it books a run`, async () => {
+    await using place = await newNodePlace();
+    const node = dirname(await nodeOfVersion(version));
+    const { code, stdout, stderr } = await new Deno.Command("npx", {
+      args: [
+        ...["--yes", "--prefer-offline", "--package"],
+        await Deno.realPath(join(project.folder, "purser.tgz")),
+        "purser",
+        "demo",
+      ],
+      cwd: place.folder,
+      clearEnv: true,
+      env: { ...place.env, ...await npmCacheVariables(), PATH: node + delimiter + Deno.env.get("PATH") },
+    }).output();
+    const [out, err] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+    assert.equal(code, 0, err);
+    assert.match(out!, /\$0\.\d+/);
+    await Deno.writeTextFile(join(project.folder, "version.mjs"), "console.log(process.versions.node)");
+    assert.equal(await said(join(node, "node"), ["version.mjs"], project.folder), version);
+  });
+}
 
 test("an older Node is refused in one sentence", async () => {
   const older = await nodeOfVersion(OLDER);

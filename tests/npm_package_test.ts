@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import type { NpmPackage } from "../build/npm/build_npm_package.ts";
+import { makePackageJson } from "../build/npm/package_json.ts";
 import { ROOT } from "../build/run_deno.ts";
 import { whyExclusive } from "../src/store/sqlite/database_file.ts";
 import { SqliteStore } from "../src/store/sqlite/sqlite_store.ts";
@@ -12,7 +13,7 @@ import { createNpmProject } from "./harness/npm_project.ts";
 
 const CONSUMER = join(ROOT, "tests/npm_consumer");
 const MOST_PACKED_BYTES = 3_150_000;
-const MOST_FILES = 1_450;
+const MOST_FILES = 1_500;
 
 let built: NpmPackage;
 let project: string;
@@ -78,6 +79,15 @@ test("its package.json has the names, versions and exports of deno.json", async 
   for (const name of ["ajv", "fast-check", "standardwebhooks", "typescript", "tsc", "@types/node"]) {
     assert.ok(!(name in manifest.dependencies), `${name} is for development`);
   }
+});
+
+Deno.test("npm package: with a repository its package.json can be published, with the provenance that npm signs", () => {
+  const config = { name: "purser", version: "9.9.9", license: "MIT", exports: {}, imports: {} };
+  const url = "git+https://github.com/OWNER/NAME.git";
+  const manifest: Record<string, unknown> = makePackageJson(config, [], "cli/purser.js", url);
+  assert.deepEqual(manifest.repository, { type: "git", url });
+  assert.deepEqual(manifest.publishConfig, { access: "public", provenance: true });
+  assert.ok(!("private" in manifest));
 });
 
 test("a program on Node runs agents, is stopped, meters, alerts and moves a session, while the CLI uses it", async () => {

@@ -190,6 +190,10 @@ const WITHOUT_PAGES: Readonly<Record<string, string>> = {
   "/costs/calls/{call_id} adjustments": "those of one call",
   "/costs/calls/{call_id} replaced": "those in whose place one call stands",
   "/costs/calls/{call_id} witnesses": "those of one call",
+  "/digest facts": "at most 21",
+  "/digest people": "5 at most",
+  "/digest sessions": "5 at most",
+  "/digest teams": "5 at most",
   "/doctor": "one for each part of the service, and each channel and provider of its configuration",
   "/keys/{key_id} scopes": "there are five scopes",
   ...Object.fromEntries(

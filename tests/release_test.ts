@@ -43,6 +43,15 @@ Deno.test("releases are in the changelog with a date, the newest first", async (
   assert.deepEqual(dates, dates.toSorted().reverse());
 });
 
+Deno.test("each release has a recorded database, which tests/migration_test.ts upgrades", async () => {
+  const upgraded = await read("tests/migration_test.ts");
+  for (const { version } of await readReleases()) {
+    const name = `release_${version.replaceAll(".", "_")}.json`;
+    assert.equal(JSON.parse(await read(`tests/fixtures/databases/${name}`)).schema >= 22, true);
+    assert.ok(upgraded.includes(`"${version}": `) && upgraded.includes(name), `${version} has its row`);
+  }
+});
+
 Deno.test("a migration of a release in the changelog is frozen", async () => {
   const versions = (await readReleases()).map(({ version }) => version);
   const released = migrations.filter(({ since }) => versions.includes(since));

@@ -1,6 +1,6 @@
 /**
  * `deno task test:offline [ARGUMENTS]`: runs all tests. `deno test` gives each file an isolate of its own, which loads the
- * service and compiles it again, some seconds of a processor. Here files are imported together, some sixty in a module; of
+ * service and compiles it again, some seconds of a processor. Here files are imported together, some forty in a module; of
  * those that start processes fewer, as they mostly wait; those in a browser are two modules, with a browser each. Arguments go to
  * `deno test`.
  */
@@ -12,7 +12,7 @@ import { MADE_DATA, makeData, postgresMissing, SHARED_PORT, startPostgres } from
 
 /** Folders of builds, which `deno.json` excludes. */
 const EXCLUDED = ["dist", "npm", "node_modules"];
-const FILES_PER_MODULE = { computing: 60, waiting: 12, browser: 7 };
+const FILES_PER_MODULE = { computing: 46, waiting: 10, browser: 7 };
 
 /** The modules of waiting tests before the second one in a browser. */
 const BEFORE_BROWSER = 3;

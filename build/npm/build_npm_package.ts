@@ -24,7 +24,7 @@ const BIN = `${CLI}/purser.js`;
  * in `src` and `plugins`, as far as the exports of `deno.json` reach. The command line: a bundle that needs no other package,
  * and the program that starts it.
  */
-export async function buildNpmPackage(folder: string): Promise<NpmPackage> {
+export async function buildNpmPackage(folder: string, repository?: string): Promise<NpmPackage> {
   const config = JSON.parse(await Deno.readTextFile(join(ROOT, "deno.json")));
   const entries = Object.values<string>(config.exports).map((path) => path.replace(/^\.\//, ""));
   await Deno.remove(folder, { recursive: true }).catch(() => {});
@@ -40,7 +40,7 @@ export async function buildNpmPackage(folder: string): Promise<NpmPackage> {
     files.push(join(CLI, name));
   }
   await Deno.remove(bundle, { recursive: true });
-  const manifest = makePackageJson(config, packages, BIN);
+  const manifest = makePackageJson(config, packages, BIN, repository);
   const documents = {
     "package.json": `${JSON.stringify(manifest, null, 2)}\n`,
     "README.md": await Deno.readTextFile(new URL("README.md", import.meta.url)),

@@ -16,9 +16,15 @@ const NODE = OLDEST_NODE
 
 /**
  * Returns the package's `package.json`. Names, versions and exports are those of `deno.json`, and so are the exact versions
- * of its dependencies: the command line is bundled from them. Throws for a package that `deno.json` does not name.
+ * of its dependencies: the command line is bundled from them. Without a
+ * `repository` it can't be published. Throws for a package that `deno.json` does not name.
  */
-export function makePackageJson(config: DenoConfig, packages: Iterable<string>, bin: string) {
+export function makePackageJson(
+  config: DenoConfig,
+  packages: Iterable<string>,
+  bin: string,
+  repository?: string,
+) {
   const { name, version, license, imports } = config;
   const exports = Object.entries(config.exports).map(([key, path]) => {
     const file = path.replace(/\.ts$/, "");
@@ -28,8 +34,11 @@ export function makePackageJson(config: DenoConfig, packages: Iterable<string>, 
     name,
     version,
     description: "Runs LLM agents, books every model call in an exact ledger, and stops a run at its budget",
-    // Remove this to publish, after checking the ownership of the name.
-    private: true,
+    // npm compares the repository with the one whose workflow publishes, and signs that.
+    ...repository === undefined ? { private: true } : {
+      repository: { type: "git", url: repository },
+      publishConfig: { access: "public", provenance: true },
+    },
     license,
     type: "module",
     engines: { node: NODE },

@@ -28,7 +28,6 @@ export { getRule, listRules } from "./rules/rules.ts";
 export type { RuleTest } from "../contract/alerts/sent_alerts.ts";
 export type { AlertRule, RuleChanges, RuleInput } from "../contract/alerts/alert_rules.ts";
 export { listAlerts, readAlertNotification } from "./alerts.ts";
-export { acknowledgeAlert, resolveAlerts } from "./follow_alerts.ts";
 export { resendAlert, testRule } from "./send_alerts.ts";
 export { explainAlert } from "./explain_alert.ts";
 export {

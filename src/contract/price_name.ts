@@ -1,6 +1,6 @@
 import type { PriceOverride } from "./price_override.ts";
 
-/** What a row is identified by. */
+/** The fields that identify a row. */
 export type PriceIdentity = Pick<
   PriceOverride,
   "provider" | "model" | "service_tier" | "from" | "region" | "change_percent"

@@ -9,7 +9,7 @@ type Contract = PriceOverride & { change_percent: number };
 
 export const isContract = (row: PriceOverride): row is Contract => row.change_percent !== undefined;
 
-/** What the contracts of a price book make of listed rate cards. */
+/** The contracts of a price book, which change listed rate cards. */
 export interface Contracts {
   /** Returns a card by the contract that holds for the calls of a query; without one, the card itself. */
   apply(rates: Rates, query: PriceQuery & Served): Rates;

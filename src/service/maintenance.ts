@@ -72,10 +72,7 @@ export async function startFollowing(core: CoreParts, signal: AbortSignal): Prom
 /** Resolves alerts that are over, and writes the digests that are due. Never rejects. */
 export async function followAlerts(core: CoreParts): Promise<void> {
   try {
-    const [{ resolveAlerts }, { writeDigests }] = await Promise.all([
-      import("../alerts/mod.ts"),
-      import("../alerts/digests/mod.ts"),
-    ]);
+    const { resolveAlerts, writeDigests } = await import("../alerts/follow/mod.ts");
     await resolveAlerts(core);
     await writeDigests(core);
   } catch (error) {

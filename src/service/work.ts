@@ -1,5 +1,5 @@
 import { builtInChannels } from "../../plugins/mod.ts";
-import { readDigestNotification } from "../alerts/digests/mod.ts";
+import { readDigestNotification } from "../alerts/follow/mod.ts";
 import { askNotifier, readAlertNotification } from "../alerts/mod.ts";
 import { createBudgetGate, RENEW_MS } from "../budgets/reservations/mod.ts";
 import { createBookingWriter, RollUps } from "../calls/mod.ts";

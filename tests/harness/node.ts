@@ -1,4 +1,5 @@
 import { delimiter, join } from "node:path";
+import { isThorough } from "./thorough.ts";
 import { OLDEST_NODE } from "../../src/store/sqlite/sqlite_driver.ts";
 
 /** A Node to run the npm package with: the one on the PATH if it is recent enough, otherwise this one from npm. */
@@ -12,6 +13,9 @@ export const OLDER = "22.16.0";
 export const nodeMissing: string | undefined = await hasProgram("npm") && await hasProgram("npx")
   ? undefined
   : "npm and npx are not on the PATH";
+
+/** The versions on which a thorough run also starts the package by `npx`. */
+export const WITH_NPX = isThorough ? [FROM_NPM, "24.15.0"] : [];
 
 /** True if they are skipped; in the full gate they run, and fail. */
 export const skipNode: boolean = nodeMissing !== undefined && Deno.env.get("PURSER_REQUIRE_ALL") !== "1";
@@ -28,8 +32,8 @@ export async function nodeOfVersion(version: string): Promise<string> {
 
 /** Installs each Node that the tests run, unless npm has installed it before. */
 export async function fetchNodes(): Promise<void> {
-  const versions = [OLDEST, OLDER, ...(await findYoungNode() ? [] : [FROM_NPM])];
-  await Promise.all(versions.map((version) => npx("--prefer-offline", version)));
+  const versions = new Set([OLDEST, OLDER, ...(await findYoungNode() ? [] : [FROM_NPM]), ...WITH_NPX]);
+  await Promise.all([...versions].map((version) => npx("--prefer-offline", version)));
 }
 
 async function npx(mode: string, version: string): Promise<string> {

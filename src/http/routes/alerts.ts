@@ -1,6 +1,5 @@
 import { MAX_ALERT_HISTORY, MAX_PAGE, PAGE_SIZES } from "../../contract/limits.ts";
 import {
-  acknowledgeAlert,
   createRule,
   explainAlert,
   getRule,
@@ -277,6 +276,7 @@ export function createRoutes(core: Core) {
     })
     .openapi(acknowledge, async (c) => {
       const { note } = c.req.valid("json");
+      const { acknowledgeAlert } = await import("../../alerts/follow/mod.ts");
       return c.json(await acknowledgeAlert(asAuthor(c, core), c.req.valid("param").alert_id, note), 200);
     })
     .openapi(history, async (c) => {

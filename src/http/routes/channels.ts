@@ -1,4 +1,4 @@
-import { readDigest, sendDigest } from "../../alerts/digests/mod.ts";
+import { readDigest, sendDigest } from "../../alerts/follow/mod.ts";
 import { Digest, DigestQuery } from "../../contract/alerts/digests.ts";
 import { testChannel } from "../../delivery/mod.ts";
 import type { ConfiguredChannel } from "../../delivery/channels/mod.ts";

@@ -154,7 +154,7 @@ export const calls = sqliteTable("calls", {
   stands: text("stands"),
   /** The API's price of a call that a plan pays for. */
   planNanoUsd: nanoUsd("plan_nano_usd"),
-  /** Where the row holds the statement of its witness. */
+  /** The provider's id of the request, where the row holds the statement of its witness. */
   requestId: text("request_id"),
   /** The session at the root of its tree, where that is another one than its own. */
   rootSessionId: text("root_session_id"),

@@ -76,7 +76,7 @@ export const serviceCases: RestCase[] = [
       const view = await api.expect(200, "GET", "/me");
       assert.equal(typeof view.key.key_id, "string");
       assert.deepEqual(Object.keys(view).sort(), [
-        ...["budgets", "key", "month", "refusals", "sessions", "today"],
+        ...["budgets", "key", "month", "refusals", "sessions", "time_zone", "today"],
       ]);
     },
   },

@@ -97,6 +97,7 @@ Deno.test("budgets refuses a wrong line with the option, also what the service r
     ["--tag customer", /Cannot use --tag: customer is not of the form key=value/],
     ["--tag a:b=c", /Cannot use --tag: a:b: a tag's key must be/],
     ["--each colour", /Cannot use --each: colour is not one of agent, /],
+    ["--billing moon", /Cannot use --billing: moon is not one of plan, billed, none/],
     ["--source moon", /Cannot use --source: moon is not one of run, /],
     ["--counts-from 2026-11-01T09:00", /not a midnight in UTC/],
     ["--agent a/b", /Cannot use --agent: an id has/],

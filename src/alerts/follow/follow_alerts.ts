@@ -1,16 +1,16 @@
 import { and, eq, inArray, isNull, sql } from "drizzle-orm";
-import { readFigures } from "../budgets/mod.ts";
-import type { AlertDetail } from "../contract/alerts/alerts.ts";
-import { type AlertEvent, ASK_THRESHOLD, PLAN_THRESHOLD, type ThresholdType } from "../contract/values.ts";
-import { periodOf } from "../contract/windows.ts";
-import { DAY_MS } from "../kernel/clock.ts";
-import { PurserError } from "../kernel/errors.ts";
-import { ALL_SEEING } from "../ledger/mod.ts";
-import { type Author, ConstraintError, requireThat, type Statement, tables } from "../store/mod.ts";
-import { type AlertRow, scopeOfWarning, toAlertRecords, windowEndOf } from "./alerts.ts";
-import type { AlertContext } from "./context.ts";
-import { explainAlert } from "./explain_alert.ts";
-import { readMeasured } from "./rules/rules.ts";
+import { readFigures } from "../../budgets/mod.ts";
+import type { AlertDetail } from "../../contract/alerts/alerts.ts";
+import { type AlertEvent, ASK_THRESHOLD, PLAN_THRESHOLD, type ThresholdType } from "../../contract/values.ts";
+import { periodOf } from "../../contract/windows.ts";
+import { DAY_MS } from "../../kernel/clock.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import { ALL_SEEING } from "../../ledger/mod.ts";
+import { type Author, ConstraintError, requireThat, type Statement, tables } from "../../store/mod.ts";
+import { type AlertRow, scopeOfWarning, toAlertRecords, windowEndOf } from "../alerts.ts";
+import type { AlertContext } from "../context.ts";
+import { explainAlert } from "../explain_alert.ts";
+import { readMeasured } from "../rules/rules.ts";
 
 /*
  * The states of an alert after it has fired: a person acknowledges it, and its cause ends. An alert is over when facts say so: its

@@ -4,7 +4,7 @@ import { calendarWith } from "../../contract/calendars/calendar_input.ts";
 import type { DigestPeriod } from "../../contract/values.ts";
 import { startOf } from "../../contract/windows.ts";
 import type { Fact, Notification } from "../../delivery/channels/mod.ts";
-import { type DeliveryContext, sendOnce, type TestContext, type TestResult } from "../../delivery/mod.ts";
+import type { DeliveryContext, TestContext, TestResult } from "../../delivery/mod.ts";
 import { DAY_MS, HOUR_MS, toIso } from "../../kernel/clock.ts";
 import { formatUsd, parseTotalUsd } from "../../kernel/money.ts";
 import { forecastCosts, listCosts, listTopCosts, readCostTotal } from "../../ledger/mod.ts";
@@ -171,6 +171,7 @@ export async function sendDigest(
   name: string,
   period: DigestPeriod,
 ): Promise<TestResult> {
+  const { sendOnce } = await import("../../delivery/mod.ts");
   return await sendOnce(
     ctx,
     name,

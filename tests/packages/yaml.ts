@@ -1,0 +1,1 @@
+export { parseAllDocuments } from "npm:yaml@2.9.1";
