@@ -5,7 +5,7 @@ const ROOT = new URL("../..", import.meta.url).pathname;
 
 /** Modules that are light enough for every start: `--help` loads all of them. */
 const LIGHT =
-  /^(cli\.ts|src\/(cli|config|kernel|redaction\/values)\/.*|src\/contract\/(budgets\/subjects|calendars\/zones|issue_message|limits|windows|costs\/(dimensions|stated_costs)|tags\/tags|values)\.ts)$/;
+  /^(cli\.ts|src\/(cli|config|kernel|redaction\/values)\/.*|src\/contract\/(budgets\/subjects|calendars\/(calendar_input|zones)|issue_message|limits|windows|costs\/(dimensions|stated_costs)|tags\/tags|values)\.ts)$/;
 
 /** The modules that a module loads statically, itself included, with the packages among them. */
 async function loadedBy(path: string, seen = new Set<string>()): Promise<Set<string>> {

@@ -1,7 +1,6 @@
 import { MAX_ISSUES } from "../contract/limits.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { EXIT, exitCodeOf } from "./exit_code.ts";
-import { nameOptions } from "./parse/name_options.ts";
 import { parseCommandLine } from "./parse/parse_command_line.ts";
 import { createStyle, type Style } from "./terminal/style.ts";
 import { BrokenPipeError, type Output, type Terminal } from "./terminal/terminal.ts";
@@ -73,6 +72,26 @@ export async function main(argv: readonly string[], options: MainOptions): Promi
     }
     return exitCodeOf(error);
   }
+}
+
+/** Returns an error of the API as people read it: where it names a field that they wrote as an option, it names the option. */
+function nameOptions(error: unknown, { options }: Command): unknown {
+  if (!(error instanceof PurserError) || !Array.isArray(error.details?.issues)) return error;
+  /** Of `agent_id` the option is `--agent`, of `warn_at` `--warn-at`. */
+  const optionOf = (field: string) => {
+    const name = field.replaceAll("_", "-");
+    const option = [name, name.replace(/-[a-z]+$/, "")].find((each) => Object.hasOwn(options, each));
+    return option === undefined ? field : `--${option}`;
+  };
+  const inText = (text: string) => text.replaceAll(/\b[a-z]+(_[a-z]+)+\b/g, optionOf);
+  let { message } = error;
+  const issues = error.details.issues.map((issue) => {
+    const path = optionOf(String(issue?.path));
+    message = message.replace(` ${issue?.path}: `, ` ${path}: `);
+    return { ...issue, path, message: inText(String(issue?.message)) };
+  });
+  const named = Object.create(Object.getPrototypeOf(error), Object.getOwnPropertyDescriptors(error));
+  return Object.assign(named, { message: inText(message), details: { ...error.details, issues } });
 }
 
 async function helpFor(topic: string, output: Output, env: MainOptions["env"]): Promise<string> {

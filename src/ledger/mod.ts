@@ -60,7 +60,6 @@ export {
   sumOfTail,
   sweepWindows,
   TAIL_WITH_RULES,
-  toNano,
   UNDECIDED,
 } from "./spend_counters.ts";
 export { addShapes, DROP_SHAPES, shapeLogic } from "./spend_shapes.ts";
