@@ -29,6 +29,7 @@ const LISTS: { file: string; list: string; fixture?: string }[] = [
   { file: "src/gateway/wires/known_fields.ts", list: "known fields of requests" },
   { file: "src/ingest/logs/provider_ids.ts", list: "ids that agents have of providers" },
   ...[
+    { file: "src/cli/commands/import/read_plan_account.ts", list: "files with the account of a plan" },
     { file: "src/plans/sources/codex.ts", list: "rate limits of Codex" },
     { file: "src/plans/sources/status_line.ts", list: "rate limits of Claude Code" },
     { file: "src/plans/sources/unified_headers.ts", list: "headers of Claude's plans" },
