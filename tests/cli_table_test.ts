@@ -32,6 +32,7 @@ Deno.test("the table has every command, succeeding and failing", () => {
       "gate uninstall",
       "statusline install",
       "statusline uninstall",
+      "config show",
       "service install",
       "service uninstall",
       "whoami",

@@ -274,7 +274,8 @@ export const ROWS: readonly Row[] = [
   { line: "profiles remove prd", code: 3, err: /did you mean prod\?/ },
   { line: "profiles remove prod", out: /^Removed profile prod/ },
   { line: "config check", out: / is valid\n$/ },
-  { line: "config show --json", out: /"setting":"port","value":"8420","source":"default"/ },
+  { line: "service install purser", code: 2, err: /purser/ },
+  { line: "service uninstall purser", code: 2, err: /purser/ },
   { line: "agents remove helper", out: /^Removed agent helper/ },
   { line: "agents remove helper --json", code: 3, err: /"code":"not_found"/ },
 
