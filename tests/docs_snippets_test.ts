@@ -59,19 +59,24 @@ function parseJsonc(code: string): unknown[] {
 }
 
 /** Checks that a config file is valid, with the settings of its channels. */
+/** What a file or a variable of a name has in it. */
+const FORMS: readonly (readonly [name: RegExp, value: string])[] = [
+  [/url|slack|discord|teams/i, "https://hooks.example.com/services/T0/B0/abc"],
+  [/topic/i, "alerts-x7k2"],
+  [/telegram/i, `123456789:${"A".repeat(35)}`],
+  [/routing|pagerduty/i, "0123456789abcdef0123456789abcdef"],
+  [/secret/i, `whsec_${btoa("a secret of 24 bytes or more")}`],
+];
+
 async function checkConfig(code: string, directory: string): Promise<void> {
   const variables = [...code.matchAll(/\$\{(\w+)\}/g)].map(([, name]) => name!);
-  const valueOf = (name: string) =>
-    /URL/.test(name)
-      ? "https://hooks.example.com/services/T0/B0/abc"
-      : `whsec_${btoa("a secret of 24 bytes or more")}`;
+  const valueOf = (name: string) => FORMS.find(([form]) => form.test(name))?.[1] ?? "k3ysecretsecret";
   const text = code.replaceAll(/"file": "(?:.*\/)?(\w[\w.]*)"/g, '"file": "$1"').replaceAll(
     /\.\/(\w+\.ts)"/g,
     '$1"',
   );
   for (const [, name] of text.matchAll(/"file": "([^"]+)"/g)) {
-    const value = /slack/.test(name!) ? valueOf("URL") : "k3ysecretsecret";
-    await Deno.writeTextFile(`${directory}/${name}`, value);
+    await Deno.writeTextFile(`${directory}/${name}`, valueOf(name!));
   }
   const pager = allBlocks(await readDocument("docs/writing_a_channel.md")).find(({ language }) =>
     language === "ts"
