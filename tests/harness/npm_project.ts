@@ -5,10 +5,7 @@ import { ROOT } from "../../build/run_deno.ts";
 import { findNode, said } from "./node.ts";
 import { sharedBuild } from "./shared_build.ts";
 
-/**
- * A project with the npm package installed, as users install it, and beside it packed as `purser.tgz`. Its `node_modules` are
- * not written to.
- */
+/** A project with the npm package installed, as users install it. Its `node_modules` are not written to. */
 export interface NpmProject {
   folder: string;
   /** The built package, in the project's folder `build`. */
@@ -25,9 +22,7 @@ const OTHERS = [TYPESCRIPT, NODE_TYPES];
 export async function createNpmProject(): Promise<NpmProject> {
   const shared = await sharedBuild("npm_project", installNpmPackage);
   const folder = await Deno.realPath(await Deno.makeTempDir({ prefix: "purser-npm-project-" }));
-  for (const name of ["build", "node_modules", "purser.tgz"]) {
-    await Deno.symlink(join(shared, name), join(folder, name));
-  }
+  for (const name of ["build", "node_modules"]) await Deno.symlink(join(shared, name), join(folder, name));
   await Deno.writeTextFile(join(folder, "package.json"), PACKAGE_JSON);
   const { node, ...built } = JSON.parse(await Deno.readTextFile(join(shared, "built.json")));
   // npm's cache, which may hold it, may have been emptied since.
@@ -41,7 +36,6 @@ async function installNpmPackage(folder: string): Promise<void> {
   await said("npm", ["pack", "--silent", "--pack-destination", folder], join(folder, "build"));
   const tarball = `${built.name}-${built.version}.tgz`;
   const packedBytes = (await Deno.stat(join(folder, tarball))).size;
-  await Deno.symlink(tarball, join(folder, "purser.tgz"));
   // Over the packages of set-up, npm writes few files; it removes those that the package does not name.
   const fetched = await packagesFolder();
   if (await isThere(fetched)) await said("cp", ["-r", join(fetched, "node_modules"), folder]);
