@@ -280,7 +280,7 @@ testDashboard("the home page", { fake }, {
     await using opened = await openAt(dashboard, "/ui/");
     const { page } = opened;
     const [row] = await rowsOf(page, "Runs in progress");
-    assert.equal(row, "runnerses_runner | just now1 step, local:my-model | $0.20 of $0.80 | Cancel run");
+    assert.equal(row, "runnerses_runner | just now 1 step, local:my-model | $0.20 of $0.80 | Cancel run");
     assert.equal(await statOf(page, "Runs in progress"), "1 run");
 
     await page.getByRole("button", { name: "Cancel run" }).press("Enter");
