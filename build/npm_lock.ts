@@ -110,7 +110,7 @@ export async function runNpm(
   try {
     await writeNpmLock(folder);
     const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: ["run", "--allow-all", "--quiet", "--no-lock", "--no-config", `npm:${NPM}`, ...args],
+      args: ["run", "-RWENS", "--allow-run", "--quiet", "--no-lock", "--no-config", `npm:${NPM}`, ...args],
       cwd: folder,
       env: { NO_COLOR: "1", ...env },
       stdin: "null",

@@ -49,7 +49,15 @@ Deno.test("completion offers a flag once, and no option after --", async () => {
 
 Deno.test("completion offers the models of the ledger and of the agents", async () => {
   await using books = await openTestBooks();
-  assert.deepEqual(await offered(books, "prices |"), ["show", "list", "set", "unset", "update"]);
+  assert.deepEqual(await offered(books, "prices |"), [
+    "show",
+    "list",
+    "set",
+    "discount",
+    "premium",
+    "unset",
+    "update",
+  ]);
   await books.purser("agents set helper --model demo:echo");
   await books.purser("run helper hi");
   await books.purser("agents set other --model openai:gpt-5-mini");

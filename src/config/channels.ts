@@ -1,5 +1,6 @@
 import type { DigestPeriod, Severity } from "../contract/values.ts";
 import { localTime, timeOfLocal } from "../contract/calendars/zones.ts";
+import { startOf } from "../contract/windows.ts";
 import { DAY_MS, MINUTE_MS } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 
@@ -38,7 +39,7 @@ export interface QuietHours {
 export function quietUntil(quiet: QuietHours, now: number, timeZone = "UTC"): number | undefined {
   const zone = quiet.time_zone ?? timeZone;
   const local = localTime(zone, now);
-  const midnight = local - local % DAY_MS;
+  const midnight = startOf("day", local);
   const [from, to] = [quiet.from, quiet.to].map((time) => {
     const [hours, minutes] = time.split(":").map(Number);
     return midnight + (hours! * 60 + minutes!) * MINUTE_MS;

@@ -32,7 +32,7 @@ const day = z.iso.date({ error: "must be a date such as 2026-01-01" });
 
 /** A share of a price: a whole number of millionths. */
 const percent = z.number({ error: "must be a number of percent, such as -12" })
-  .gt(-100, "must be above -100")
+  .min(-99.9999, "must be above -100")
   .max(1_000, "must be at most 1000")
   .refine((value) => Number(value.toFixed(4)) === value, { error: "must have at most four decimals" });
 

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { Time, Usd } from "../parts.ts";
+import { orNull, Time, Usd } from "../parts.ts";
 import { BUDGET_ACTIONS, TICKET_STATES } from "../values.ts";
 import { calendarValues } from "../calendars/calendar_fields.ts";
 import { appliedBudget, SCOPE } from "./applied_budget.ts";
@@ -16,7 +16,7 @@ export const BudgetCheck = z.object({
   }),
   action: z.enum(BUDGET_ACTIONS),
   left_usd: Usd.optional(),
-  counter: BudgetCounter.nullable().openapi({
+  counter: orNull(BudgetCounter).openapi({
     description:
       "Of a budget with many counters: the one in which the call would count, and for which a raise can be",
   }),

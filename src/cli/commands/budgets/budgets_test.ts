@@ -208,8 +208,8 @@ Deno.test("alerts history says that a warning is a budget's, beside a rule of th
   await out(books, `alerts add --name Day ${rule}`);
   await books.purser("run helper Hello");
   const history = await out(books, "alerts history");
-  assert.match(history, /^\S+ \S+ +critical +budget Day +\$/m);
-  assert.match(history, /^\S+ \S+ +info +Day +\$/m);
+  assert.match(history, /^\S+ \S+ +critical +firing +budget Day +\$/m);
+  assert.match(history, /^\S+ \S+ +info +firing +Day +\$/m);
 });
 
 Deno.test("completion offers budgets by name where that is unique and safe in a shell", async () => {

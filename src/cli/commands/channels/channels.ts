@@ -3,6 +3,7 @@ import { arg, type Command, type CommandContext, flag, option } from "../../comm
 import { idInPath, readId } from "../../parse/command_id.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { renderTable } from "../../render/render_table.ts";
+import { escapeText } from "../../terminal/escape_text.ts";
 
 /** `purser channels list` */
 export const channelsList: Command = {
@@ -96,7 +97,7 @@ async function showDigest(ctx: CommandContext): Promise<number | void> {
     ctx,
     await connection.api.digest.$get({ query }),
     ({ title, facts }) =>
-      `${ctx.style.bold(title)}\n${
+      `${ctx.style.bold(escapeText(title))}\n${
         renderTable(facts, [
           { title: "", cell: ({ label }) => label, cutTo: 12 },
           { title: "", cell: ({ value }) => value, align: "right" },

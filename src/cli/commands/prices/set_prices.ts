@@ -247,7 +247,9 @@ async function unsetPrice(ctx: CommandContext): Promise<void> {
     const near = nearestName(name, prices.map(({ name }) => name));
     throw new PurserError(
       "not_found",
-      `Cannot find a price that was set for ${name}${near === undefined ? "" : `; did you mean ${near}?`}`,
+      `Cannot find a price that was set for ${name}${
+        near === undefined ? "" : `; did you mean ${escapeText(near)}?`
+      }`,
     );
   }
   await api.prices.rows[":price_id"].$delete({ param: { price_id: price.price_id } });
