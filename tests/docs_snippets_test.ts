@@ -59,7 +59,7 @@ function parseJsonc(code: string): unknown[] {
 }
 
 /** Checks that a config file is valid, with the settings of its channels. */
-/** What a file or a variable of a name has in it. */
+/** The forms of the values of files and variables, by their names. */
 const FORMS: readonly (readonly [name: RegExp, value: string])[] = [
   [/url|slack|discord|teams/i, "https://hooks.example.com/services/T0/B0/abc"],
   [/topic/i, "alerts-x7k2"],

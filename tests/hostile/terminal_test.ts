@@ -176,7 +176,7 @@ Deno.test("no command shows terminal sequences or invisible characters of a serv
     }
   }
   const lists = COMMANDS.map(({ name }) => name).filter((name) =>
-    / (list|show|history)$/.test(name) && !/profiles|state|prices/.test(name)
+    / (list|show|history)$/.test(name) && !/profiles|state|prices|config/.test(name)
   );
   for (
     const name of [
