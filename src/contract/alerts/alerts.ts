@@ -91,7 +91,7 @@ export const Alert = z.object({
   }),
   acknowledged_at: Time.optional(),
   acknowledged_by: z.string().optional().openapi({ description: "The name of the key, or `user@host`" }),
-  note: z.string().optional().openapi({ description: "Of whoever acknowledged it" }),
+  note: z.string().optional().openapi({ description: "What was noted when it was acknowledged" }),
   resolved_at: Time.optional().openapi({ description: "When an instance noticed, and told the channels" }),
   counter: BudgetCounter.optional().openapi({
     description:

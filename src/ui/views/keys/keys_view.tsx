@@ -7,7 +7,7 @@ import { Audit, AuditFilters } from "./audit.tsx";
 import { Channels } from "./channels.tsx";
 import { Keys } from "./keys.tsx";
 
-/** The pages of the section; those that only an admin may read are shown to nobody else. */
+/** The pages of the section; those that only an admin may read are shown to admins. */
 const PAGES = [
   { id: "keys", title: "API keys", View: Keys, Filters: StatusFilter },
   { id: "channels", title: "Channels", View: Channels },
