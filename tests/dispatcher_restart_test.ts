@@ -223,8 +223,10 @@ Deno.test("alerts that fire while a process is ending are delivered too, even if
   for (let turn = 0; turn < 20; turn++) await setImmediate();
   await purser.run({}, "late");
   await fast.until(2);
+  // No further than the grace of the drain, however slow this machine is: other deadlines of the deliveries come later.
+  let seconds = 0;
   await until(() => {
-    purser.clock.advance(1_000);
+    if (seconds++ < 10) purser.clock.advance(1_000);
     return isDrained;
   });
   await purser.run({}, "later");
