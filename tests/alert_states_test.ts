@@ -15,7 +15,7 @@ const RULE = { name: "Limit", threshold_usd: 1, severity: "critical", cooldown_s
 
 interface World {
   purser: TestPurser;
-  /** It is told of what happens to alerts, and `mail` isn't. */
+  /** Gets what happens to alerts later; `mail` doesn't. */
   pager: RecordingChannel;
   mail: RecordingChannel;
   /** Books a call, and waits for what it fires to be delivered. */

@@ -47,7 +47,7 @@ function nameCounter(record: AlertRecord): string {
 interface Told {
   largest?: Largest | undefined;
   incident?: string;
-  /** Its change that is told of. */
+  /** The change that it reports. */
   event?: AlertEvent | null;
 }
 
