@@ -54,6 +54,9 @@ export const LAYERS: readonly Readonly<Record<string, string>>[] = [
       "calls that others have made and recorded; `logs/`: importers of the logs of coding agents, and their import; `otlp/`: the telemetry that programs export",
   },
   {
+    bills: "the bills of providers, and their comparison with the calls of the ledger",
+  },
+  {
     service: "composition of a process or a request, its background work, doctor and metrics",
   },
   {

@@ -14,6 +14,8 @@ export type IdKind =
   | "dlv"
   | "anom"
   | "rep"
+  | "bim"
+  | "rec"
   | "amd"
   | "bud"
   | "raise"

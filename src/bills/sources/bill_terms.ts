@@ -1,0 +1,17 @@
+/** The rules of a source of bills, by which its lines are compared with calls. */
+export interface BillTerms {
+  /** Its name on the command line: `anthropic`. */
+  name: string;
+  /** The provider of the calls that it bills, as the ledger names it; null if each line names its own. */
+  provider: string | null;
+  /** The longest time after which usage appears on the bill, in milliseconds: calls after it can't be missing. */
+  delayMs: number;
+  /** The days after the end of a month from which its bill no longer changes. */
+  finalAfterDays: number;
+  /** The bucket in which a call is counted whose start and end lie in two; `unknown` where no document says so. */
+  countsBy: "start" | "end" | "unknown";
+  /** The decimals of a USD amount that the source states; undefined if it rounds nothing. Half of the last one bounds the rounding of a line. */
+  amountDecimals?: number;
+  /** The version of the table that maps its names of models and parts. It is stored with each reconciliation. */
+  mapping: number;
+}
