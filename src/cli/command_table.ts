@@ -22,6 +22,7 @@ import { pricesShow, pricesUpdate } from "./commands/prices/prices.ts";
 import { PRICE_COMMANDS } from "./commands/prices/set_prices.ts";
 import { profilesAdd, profilesList, profilesRemove } from "./commands/profiles/profiles.ts";
 import { report } from "./commands/report/report.ts";
+import { UPSTREAM_COMMANDS } from "./commands/upstreams/upstreams.ts";
 import { reprice, repriceApply, repriceList, repriceUndo } from "./commands/reprice/reprice.ts";
 import { run } from "./commands/run.ts";
 import { SERVICE_COMMANDS } from "./commands/service/service.ts";
@@ -70,6 +71,7 @@ export const COMMANDS: readonly Command[] = [
   pricesShow,
   ...PRICE_COMMANDS,
   pricesUpdate,
+  ...UPSTREAM_COMMANDS,
   ...BUDGET_COMMANDS,
   ...APPROVAL_COMMANDS,
   ...RULE_COMMANDS,
