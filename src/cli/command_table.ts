@@ -22,6 +22,7 @@ import { pricesShow, pricesUpdate } from "./commands/prices/prices.ts";
 import { PRICE_COMMANDS } from "./commands/prices/set_prices.ts";
 import { profilesAdd, profilesList, profilesRemove } from "./commands/profiles/profiles.ts";
 import { report } from "./commands/report/report.ts";
+import { EXPORT_COMMANDS } from "./commands/export/export.ts";
 import { reprice, repriceApply, repriceList, repriceUndo } from "./commands/reprice/reprice.ts";
 import { run } from "./commands/run.ts";
 import { SERVICE_COMMANDS } from "./commands/service/service.ts";
@@ -63,6 +64,7 @@ export const COMMANDS: readonly Command[] = [
   sources,
   plans,
   report,
+  ...EXPORT_COMMANDS,
   reprice,
   repriceList,
   repriceApply,

@@ -141,6 +141,7 @@ export const PAGE_SIZES = {
   releases: { default: 100, max: 1_000 },
   approvals: { default: 100, max: 1_000 },
   importFiles: { default: 1_000, max: 1_000 },
+  exportedRows: { default: 2_000, max: 10_000 },
 } as const;
 
 /** The files of one request to `PUT /imports/files`. */

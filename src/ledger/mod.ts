@@ -130,4 +130,5 @@ export {
   readStartOfNewest,
 } from "./list_costs.ts";
 export { listTagKeys, MAX_TAGGED_CALLS } from "./tag_keys.ts";
+export { ALL_TAGS, tagValue } from "./cost_conditions.ts";
 export type { CostRow } from "../contract/costs.ts";
