@@ -28,6 +28,7 @@ import { run } from "./commands/run.ts";
 import { SERVICE_COMMANDS } from "./commands/service/service.ts";
 import { serve } from "./commands/serve.ts";
 import { plans, sources } from "./commands/sources/sources.ts";
+import { statement } from "./commands/statement/statement.ts";
 import { sessionsList, sessionsShow } from "./commands/sessions/sessions.ts";
 import { stateExport } from "./commands/state/state_export.ts";
 import { stateImport } from "./commands/state/state_import.ts";
@@ -65,6 +66,7 @@ export const COMMANDS: readonly Command[] = [
   plans,
   report,
   ...EXPORT_COMMANDS,
+  statement,
   reprice,
   repriceList,
   repriceApply,

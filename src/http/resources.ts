@@ -48,6 +48,7 @@ export const RESOURCES = [
   { prefixes: ["/prices"], load: () => import("./routes/prices.ts") },
   { prefixes: ["/costs/what-if", "/costs/caching"], load: () => import("./routes/what_if.ts") },
   { prefixes: ["/exports"], load: () => import("./routes/exports.ts") },
+  { prefixes: ["/statements"], load: () => import("./routes/statements.ts") },
   { prefixes: ["/repricings"], load: () => import("./routes/repricings.ts") },
   { prefixes: ["/budgets"], load: () => import("./routes/budgets.ts") },
   { prefixes: ["/approvals"], load: () => import("./routes/approvals.ts") },

@@ -36,7 +36,7 @@ export {
   sessions,
   sightings,
 } from "./ledger_tables.ts";
-export { billImports, billLines } from "./bill_tables.ts";
+export { billImports, billLines, statements } from "./bill_tables.ts";
 
 export const budgets = sqliteTable("budgets", {
   budgetId: text("budget_id").primaryKey(),

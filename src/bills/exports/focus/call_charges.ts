@@ -2,7 +2,7 @@ import type { ModelCall } from "../../../ledger/mod.ts";
 import { valueOf } from "../../../ledger/mod.ts";
 import { isTokenPart } from "../../../contract/billed_parts.ts";
 import { startInUtc } from "../../../contract/windows.ts";
-import { HOUR_MS } from "../../../kernel/clock.ts";
+import { HOUR_MS, toIso } from "../../../kernel/clock.ts";
 import { type PriceLine, priceLines, type Rates, tierFor } from "../../../pricing/mod.ts";
 import { toDecimalText } from "../table_file.ts";
 import { type FocusRow, SERVICE, toFocusTime } from "./focus_columns.ts";
@@ -145,75 +145,101 @@ function tokensOf(
 const modeOf = ({ planNanoUsd, statedReason }: ModelCall): "plan" | "own_key" | null =>
   planNanoUsd !== undefined ? "plan" : statedReason === "own_key" ? "own_key" : null;
 
-/** Returns the row of a charge; `keyName` is that of its API key. */
-export function toUsageRow(charge: Charge, keyName: string | null, isPerCall: boolean): FocusRow {
-  const { call, line, rates, listRate, isUnpriced, quantity, tokens, roundingPicoUsd } = charge;
+/** What the charges of one hour have in common. */
+interface Hour {
+  at: number;
+  BillingPeriodStart: string;
+  BillingPeriodEnd: string;
+  ChargePeriodStart: string;
+  ChargePeriodEnd: string;
+}
+
+const hourOf = (at: number): Hour => ({
+  at,
+  BillingPeriodStart: toFocusTime(startInUtc("month", at)),
+  BillingPeriodEnd: toFocusTime(startInUtc("month", at, 1)),
+  ChargePeriodStart: toFocusTime(at),
+  ChargePeriodEnd: toFocusTime(at + HOUR_MS),
+});
+
+const NONE = toDecimalText(0n, DECIMALS);
+
+/** Returns a function that makes the rows of charges, in the order of their hours; it is called with the name of the API key. */
+export function createUsageRows(): (charge: Charge, keyName: string | null) => FocusRow {
+  let hour = hourOf(0);
+  return (charge, keyName) => {
+    const at = startInUtc("hour", charge.call.at);
+    if (at !== hour.at) hour = hourOf(at);
+    return toUsageRow(charge, keyName, hour);
+  };
+}
+
+function toUsageRow(charge: Charge, keyName: string | null, hour: Hour): FocusRow {
+  const { call, line, listRate, isUnpriced, quantity, tokens, roundingPicoUsd } = charge;
   const { provider, keyId, serviceTier, inferenceGeo, tags } = call;
   const model = line.model ?? call.model;
   const seller = sellerOf(provider);
-  const hour = startInUtc("hour", call.at);
   const mode = modeOf(call);
   const meter = meterOf(line.part);
   const sku = `${provider}/${model}/${line.part}`;
-  const isTokens = isTokenPart(line.part);
+  const counted = isTokenPart(line.part) ? "Tokens" : "Requests";
   const power = powerOf(line.part);
-  const price = (rate: bigint) => toDecimalText(rate * 10n ** BigInt(power), DECIMALS);
-  const cost = (rate: bigint) => toDecimalText(rate * quantity, DECIMALS);
-  const none = toDecimalText(0n, DECIMALS);
   const rate = line.rate ?? 0n;
-  const contracted = cost(rate);
+  const priced = <Value>(value: Value) => isUnpriced ? null : value;
+  const priceOf = (of: bigint) => toDecimalText(of * 10n ** BigInt(power), DECIMALS);
+  const price = priced(priceOf(rate));
+  const cost = toDecimalText(rate * quantity, DECIMALS);
+  // One literal: a spread for each row takes longer than all else.
   return {
-    ...SERVICE,
-    BilledCost: mode === null ? contracted : none,
+    BilledCost: mode === null ? cost : NONE,
     BillingAccountId: provider,
-    BillingPeriodStart: toFocusTime(startInUtc("month", call.at)),
-    BillingPeriodEnd: toFocusTime(startInUtc("month", call.at, 1)),
+    BillingCurrency: SERVICE.BillingCurrency,
+    BillingPeriodEnd: hour.BillingPeriodEnd,
+    BillingPeriodStart: hour.BillingPeriodStart,
     ChargeCategory: "Usage",
     ChargeDescription: `${provider}:${model} ${meter}`,
     ChargeFrequency: "Usage-Based",
-    ChargePeriodStart: toFocusTime(hour),
-    ChargePeriodEnd: toFocusTime(hour + HOUR_MS),
-    ContractedCost: contracted,
-    EffectiveCost: mode === "plan" ? none : contracted,
+    ChargePeriodEnd: hour.ChargePeriodEnd,
+    ChargePeriodStart: hour.ChargePeriodStart,
+    ConsumedQuantity: priced(toDecimalText(quantity, 0)),
+    ConsumedUnit: priced(counted),
+    ContractedCost: cost,
+    ContractedUnitPrice: price,
+    EffectiveCost: mode === "plan" ? NONE : cost,
     HostProviderName: seller.host,
     InvoiceIssuerName: seller.name,
-    ListCost: cost(listRate),
+    ListCost: listRate === rate ? cost : toDecimalText(listRate * quantity, DECIMALS),
+    ListUnitPrice: listRate === rate ? price : priceOf(listRate),
+    PricingCategory: priced("Standard"),
+    PricingQuantity: priced(toDecimalText(quantity, power)),
+    PricingUnit: priced(power === 0 ? counted : `${10 ** power} ${counted}`),
     ProviderName: seller.name,
     PublisherName: developerOf(model) ?? seller.name,
     RegionId: inferenceGeo ?? null,
     RegionName: inferenceGeo ?? null,
+    ServiceCategory: SERVICE.ServiceCategory,
     ServiceName: seller.service,
     ServiceProviderName: seller.name,
+    ServiceSubcategory: SERVICE.ServiceSubcategory,
     SkuId: sku,
     SkuMeter: meter,
+    SkuPriceDetails: isUnpriced ? null : JSON.stringify(detailsOf(line.part, model, serviceTier)),
+    SkuPriceId: isUnpriced ? null : skuPriceOf(sku, charge),
     SubAccountId: keyId ?? null,
     SubAccountName: keyName,
-    Tags: JSON.stringify(tags ?? {}),
-    ...(!isUnpriced && {
-      ConsumedQuantity: toDecimalText(quantity, 0),
-      ConsumedUnit: isTokens ? "Tokens" : "Requests",
-      ContractedUnitPrice: price(rate),
-      ListUnitPrice: price(listRate),
-      PricingCategory: "Standard",
-      PricingQuantity: toDecimalText(quantity, power),
-      PricingUnit: `${power === 0 ? "" : `${10 ** power} `}${isTokens ? "Tokens" : "Requests"}`,
-      SkuPriceDetails: JSON.stringify(detailsOf(line.part, model, serviceTier ?? null)),
-      SkuPriceId: skuPriceOf(sku, charge),
-    }),
+    Tags: tags ? JSON.stringify(tags) : "{}",
     x_AgentId: call.agentId,
     x_BillingMode: mode,
+    x_CallAt: toIso(call.at),
+    x_CallId: call.callId,
     x_ConsumedTokens: tokens === undefined ? null : Number(tokens),
     x_Estimated: String(call.isEstimated),
     x_KeyId: keyId ?? null,
-    x_RoundingUsd: toDecimalText(roundingPicoUsd, DECIMALS),
+    x_RoundingUsd: roundingPicoUsd === 0n ? NONE : toDecimalText(roundingPicoUsd, DECIMALS),
+    x_RunId: call.runId ?? null,
     x_ServiceTier: serviceTier ?? null,
+    x_SessionId: call.sessionId ?? null,
     x_Unpriced: String(isUnpriced),
-    ...(isPerCall && {
-      x_CallAt: new Date(call.at).toISOString(),
-      x_CallId: call.callId,
-      x_RunId: call.runId ?? null,
-      x_SessionId: call.sessionId ?? null,
-    }),
   };
 }
 
@@ -241,7 +267,11 @@ const meterOf = (part: string): string =>
  * Returns the details of a price. FOCUS 1.5 is to have these keys without `x_` (FOCUS_Spec#2442 and #2606, read 2026-11-26); until
  * then those of a custom kind need it.
  */
-function detailsOf(part: string, model: string, serviceTier: string | null): Record<string, string> {
+function detailsOf(
+  part: string,
+  model: string,
+  serviceTier: string | null | undefined,
+): Record<string, string> {
   const developer = developerOf(model);
   const isInput = /^(?:input|cache)_/.test(part);
   const cache = /^cache_(read|write)_/.exec(part)?.[1];
@@ -251,6 +281,6 @@ function detailsOf(part: string, model: string, serviceTier: string | null): Rec
     ...isTokenPart(part) && { x_TokenDirection: isInput ? "Input" : "Output" },
     ...isTokenPart(part) && isInput &&
       { x_TokenCacheAction: cache === undefined ? "Uncached" : cache === "read" ? "Read" : "Write" },
-    ...serviceTier !== null && { x_ServiceTier: serviceTier },
+    ...serviceTier != null && { x_ServiceTier: serviceTier },
   };
 }

@@ -11,8 +11,8 @@ import type { Rates } from "../../../pricing/mod.ts";
 import { type Query, type Store, tables } from "../../../store/mod.ts";
 import { readLedgerId } from "../read_calls.ts";
 import { billRows } from "./bill_charges.ts";
-import { Charges, toUsageRow } from "./call_charges.ts";
-import { focusColumns, type FocusRow } from "./focus_columns.ts";
+import { Charges, createUsageRows } from "./call_charges.ts";
+import { focusColumns } from "./focus_columns.ts";
 
 const { calls } = tables;
 
@@ -54,7 +54,6 @@ export async function readCharges(
   const columns = focusColumns(version, perCall);
   const cards = new Map<number, Rates>();
   const charges = new Charges(perCall);
-  const rows: FocusRow[] = [];
   let after = parseCursor(cursor) ?? { at: from, position: 0 };
   let next: Cursor | undefined;
   let read = 0;
@@ -83,7 +82,8 @@ export async function readCharges(
   }
   const taken = charges.take();
   const named = await withNames(ctx, taken.map(({ call }) => ({ key_id: call.keyId ?? null })), viewer);
-  taken.forEach((charge, index) => rows.push(toUsageRow(charge, named[index]!.key_name ?? null, perCall)));
+  const toRow = createUsageRows();
+  const rows = taken.map((charge, index) => toRow(charge, named[index]!.key_name ?? null));
   if (!next && viewer.seesAll) rows.push(...await billRows(ctx.query, { from, to }));
   return {
     ledger: await readLedgerId(ctx.store),
