@@ -28,12 +28,19 @@ const SHARED = {
   "none": "to no one",
 } as const;
 
-type Cell = { text: string; isNumber?: boolean };
+interface Cell {
+  text: string;
+  isNumber?: boolean;
+  /** The decimals of an amount. */
+  decimals?: number;
+}
+
 const text = (value: string): Cell => ({ text: value });
 const count = (value: number): Cell => ({ text: groupThousands(String(value)), isNumber: true });
 const usd = (value: string): Cell => {
   const [whole, fraction = ""] = value.split(".");
-  return { text: `${groupThousands(whole!)}.${fraction.padEnd(2, "0")}`, isNumber: true };
+  const decimals = Math.max(2, fraction.length);
+  return { text: `${groupThousands(whole!)}.${fraction.padEnd(2, "0")}`, isNumber: true, decimals };
 };
 
 const row = (cells: readonly Cell[], tag = "td") =>
@@ -48,6 +55,13 @@ function table(
   foot?: readonly Cell[],
 ): string {
   if (rows.length === 0) return "";
+  // Amounts of one column have the same decimals, so that they can be compared at sight.
+  const all = [...rows, ...foot ? [foot] : []];
+  for (const [column] of head.entries()) {
+    const amounts = all.map((cells) => cells[column]!).filter(({ decimals }) => decimals !== undefined);
+    const most = Math.max(...amounts.map(({ decimals }) => decimals!));
+    for (const amount of amounts) amount.text += "0".repeat(most - amount.decimals!);
+  }
   return `<h2>${escape(title)}</h2>\n<table><thead>${row(head, "th")}</thead>\n<tbody>${
     rows.map((cells) => row(cells)).join("\n")
   }</tbody>${foot ? `\n<tfoot>${row(foot)}</tfoot>` : ""}</table>`;
