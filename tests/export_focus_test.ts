@@ -5,11 +5,11 @@ import { exportCharges, readCharges } from "../src/bills/exports/mod.ts";
 import type { ExportCell } from "../src/contract/exports.ts";
 import type { FocusVersion } from "../src/contract/export_values.ts";
 import { createTurns } from "../src/kernel/turns.ts";
-import { formatUsd } from "../src/kernel/money.ts";
 import { type ModelCall, recordCalls, recordPrices, viewerOf } from "../src/ledger/mod.ts";
 import { priceLines, type Rates, sumLines } from "../src/pricing/mod.ts";
 import type { CallContext } from "../src/calls/mod.ts";
 import { toUnits } from "../src/bills/exports/table_file.ts";
+import { billLine } from "./harness/bill_lines.ts";
 import { createBooking } from "./harness/booking.ts";
 import { dialectKinds } from "./harness/databases.ts";
 import { memoryTarget } from "./harness/memory_target.ts";
@@ -248,43 +248,6 @@ Deno.test("pages of charges are the same rows as one page, and a key of one agen
     /Cannot read cursor/,
   );
 });
-
-const LINE =
-  `INSERT INTO bill_lines (position, source, account, import_id, state, natural_key, content, revision, month, series, category,
-  starts_at, ends_at, sku, amount, amount_nano_usd, currency, is_equivalent)
-  VALUES (?, 'anthropic', 'org', 'i', ?, ?, '', 1, ?, 'cost', ?, ?, ?, ?, ?, ?, ?, 0)`;
-
-/** A line of a bill, as an importer keeps it. */
-export function billLine(
-  position: number,
-  { category, amountNanoUsd, month = "2026-10", at = FROM, state = "current", currency = "USD" }: {
-    category: string;
-    amountNanoUsd: bigint;
-    month?: string;
-    at?: number;
-    state?: string;
-    currency?: string;
-  },
-) {
-  const amount = formatUsd(amountNanoUsd);
-  const nano = currency === "USD" ? amountNanoUsd : null;
-  return {
-    sql: LINE,
-    args: [
-      position,
-      state,
-      `k${position}`,
-      month,
-      category,
-      at,
-      at + HOUR,
-      `sku-${category}`,
-      amount,
-      nano,
-      currency,
-    ],
-  };
-}
 
 Deno.test("fees, taxes and credits of bills are charges of the month that they are billed in; usage is not there twice", async () => {
   await using ledger = await openLedger(spread(1, { costNanoUsd: 7n }));
