@@ -1,13 +1,17 @@
 /** Shows the prices in use: the rates of a model, the sources, and the faults of the prices of models in use. */
 
+import type { PriceOverride } from "../../contract/price_override.ts";
 import type { PriceCard, PriceRate, PriceSource, PriceVariant } from "../../contract/prices.ts";
 import { DAY_MS, toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
+import { isContract } from "../contracts.ts";
 import type { PricesInUse } from "../prices.ts";
 import type { PriceQuery, Served } from "../price_book.ts";
 import { isOwn, type Rates, type RateTier } from "../rates.ts";
 import { USAGE_DETAILS } from "../usage/usage.ts";
-import { BUILT_IN_PROVIDERS } from "../../contract/values.ts";
+import { BUILT_IN_PROVIDERS, DEMO_MODELS } from "../../contract/values.ts";
+import { nearestNames } from "../catalog.ts";
+import { namesOf } from "../catalog/names/model_names.ts";
 import { providerIdOf } from "../catalog/names/provider_names.ts";
 import { isOwnPart, withAllToolRates } from "../catalog/tool_prices.ts";
 import type { PriceData } from "../catalog/price_data.ts";
@@ -146,10 +150,10 @@ function splitName(
   return { provider, model: name.slice(colon + 1) };
 }
 
-function providersOf({ overrides, listed }: PricesInUse): Set<string> {
+function providersOf({ overrides, stored, listed }: PricesInUse): Set<string> {
   return new Set([
     ...BUILT_IN_PROVIDERS,
-    ...overrides.map(({ provider }) => provider),
+    ...[...overrides, ...stored].map(({ provider }) => provider),
     ...listed.genai.providers.map(({ id }) => id),
     ...factsOf(listed.litellm).providerIds,
   ]);
@@ -167,6 +171,54 @@ function suggestModels(
   return BUILT_IN_PROVIDERS.flatMap((id) =>
     prices.catalog.nearest(id, model).slice(0, 1).map((name) => `${id}:${name}`)
   );
+}
+
+/**
+ * Returns whether a pattern, whose stars stand for any characters, matches a model with a price, by its name or as `provider:model`;
+ * with the nearest one. Upper and lower case are the same. `more` are prices that are about to be set.
+ */
+export function findPriced(
+  { overrides, stored, listed }: PricesInUse,
+  pattern: string,
+  more: readonly PriceOverride[] = [],
+): { isPriced: boolean; nearest?: string } {
+  const own = [...more, ...overrides, ...stored].filter((row) => !isContract(row));
+  const names = [
+    ...own.map(({ provider, model }) => `${provider}:${model}`.toLowerCase()),
+    ...DEMO_MODELS.map((model) => `demo:${model}`),
+    ...factsOf(listed.genai).names,
+    ...factsOf(listed.litellm).names,
+  ];
+  const wanted = pattern.toLowerCase();
+  const colon = wanted.indexOf(":");
+  // The prices have one name of a provider, and calls may have another.
+  const ofId = colon > 0 ? `${providerIdOf(wanted.slice(0, colon))}${wanted.slice(colon)}` : wanted;
+  const isPriced = names.some((name) =>
+    matchesStars(ofId, name) || matchesStars(wanted, name) || matchesStars(wanted, modelIn(name))
+  );
+  if (isPriced) return { isPriced };
+  const [nearest] = nearestNames(modelIn(wanted).replaceAll("*", ""), names.map(modelIn), 1);
+  return {
+    isPriced,
+    ...(nearest !== undefined && { nearest: names.find((name) => modelIn(name) === nearest)! }),
+  };
+}
+
+const modelIn = (name: string) => name.slice(name.indexOf(":") + 1);
+
+/** Returns whether a text matches a pattern, whose stars stand for any characters; in linear time for each of its parts. */
+function matchesStars(pattern: string, text: string): boolean {
+  const [first, ...parts] = pattern.split("*") as [string, ...string[]];
+  const last = parts.pop();
+  if (last === undefined) return text === pattern;
+  if (!text.startsWith(first)) return false;
+  let at = first.length;
+  for (const part of parts) {
+    const found = text.indexOf(part, at);
+    if (found < 0) return false;
+    at = found + part.length;
+  }
+  return text.length - last.length >= at && text.endsWith(last);
 }
 
 type RateLine = Omit<PriceRate, "source">;
@@ -217,6 +269,8 @@ export function describeSources({ listed }: PricesInUse, now: number): PriceSour
 
 interface SourceFacts {
   models: number;
+  /** All names of the models as `provider:model`, in lower case. */
+  names: readonly string[];
   providerIds: ReadonlySet<string>;
 }
 
@@ -227,7 +281,16 @@ function factsOf(data: PriceData): SourceFacts {
   let facts = sourceFacts.get(data);
   if (facts === undefined) {
     const entries = listEntries(data);
-    facts = { models: entries.length, providerIds: new Set(entries.map(({ providerId }) => providerId)) };
+    facts = {
+      models: entries.length,
+      providerIds: new Set(entries.map(({ providerId }) => providerId)),
+      names: entries.flatMap(({ providerId, name, model }) => {
+        // LiteLLM's key may begin with the provider.
+        const key = data.source === "litellm" ? name : model.id;
+        const names = [key, key.slice(key.indexOf("/") + 1), ...namesOf(model.match).exact];
+        return [...new Set(names)].map((one) => `${providerId}:${one.toLowerCase()}`);
+      }),
+    };
     sourceFacts.set(data, facts);
   }
   return facts;
