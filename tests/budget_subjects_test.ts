@@ -446,6 +446,15 @@ for (const { name, ignore, create } of dialectKinds()) {
       await book(one, "before");
       await rollUp(one);
       await book(one, "tail");
+      await book(one, "named", { model: "tail_100%", tags: undefined });
+      // Patterns match what is in the totals, after them, and priced.
+      for (const model of ["p:ec*", "*_100%", "LOCAL:pri*"]) {
+        const { budget_id } = await createBudget(two, { name: model, limit_usd: 1, per: "day", model });
+        await removeBudget(two, budget_id);
+      }
+      for (const model of ["p:ac*", "tailX*", "p:*_200%"]) {
+        await assert.rejects(createBudget(two, { name: "B", limit_usd: 1, per: "day", model }), /no model/);
+      }
       const budget = { name: "A", limit_usd: 1, per: "lifetime", tags: { customer: "a" } } as const;
       const added = await createBudget(two, budget);
       const { budget_id: each } = await createBudget(two, {

@@ -70,22 +70,33 @@ export async function withKnownNames<Fields extends Pick<Partial<BudgetInput>, "
 }
 
 const isOfPattern = (provider: string, model: string) =>
-  `(${matchesPattern(model, "?1")} OR ${matchesPattern(`${provider} || ':' || ${model}`, "?1")})`;
-const CALLED = `SELECT 1 WHERE EXISTS (SELECT 1 FROM total_usage u WHERE ${
+  `${matchesPattern(model, "?1")} OR ${matchesPattern(`${provider} || ':' || ${model}`, "?1")}`;
+const MATCHED = `SELECT 1 WHERE EXISTS (SELECT 1 FROM total_usage u WHERE ${
   isOfPattern("u.provider", "u.model")
 })
-  OR EXISTS (${tailEntries("1", isOfPattern("provider", "model"))})
-  OR EXISTS (SELECT 1 FROM agents a WHERE ${isOfPattern("''", "a.model")})`;
+  OR EXISTS (${tailEntries("1", `(${isOfPattern("provider", "model")})`)})
+  OR EXISTS (SELECT 1 FROM agents a WHERE ${matchesPattern("a.model", "?1")})
+  OR EXISTS (SELECT 1 FROM json_each(?2) p WHERE ${matchesPattern("p.value", "?3")}
+    OR ${matchesPattern("substr(p.value, instr(p.value, ':') + 1)", "?4")})`;
+
+const modelIn = (name: string) => name.slice(name.indexOf(":") + 1);
 
 /** Refuses a pattern that matches no model that has a price, that has been called, or that an agent is defined with: it is misspelled. */
-async function checkPattern(ctx: NamingContext, pattern: string): Promise<void> {
-  const { findPriced } = await import("../pricing/show/mod.ts");
-  const { isPriced, nearest } = findPriced(await ctx.prices.inUse(), pattern, ctx.newPrices);
-  if (isPriced || (await ctx.store.read({ sql: CALLED, args: [pattern] })).rows.length > 0) return;
+async function checkPattern({ store, prices, newPrices }: NamingContext, pattern: string): Promise<void> {
+  const { listPriced, providerIdOf } = await import("../pricing/show/mod.ts");
+  const priced = listPriced(await prices.inUse(), newPrices);
+  const lower = pattern.toLowerCase();
+  const model = modelIn(lower);
+  // The prices have one name of a provider, and calls may have another.
+  const ofId = model === lower ? lower : `${providerIdOf(lower.slice(0, -model.length - 1))}:${model}`;
+  const args = [pattern, JSON.stringify(priced), ofId, lower];
+  if ((await store.read({ sql: MATCHED, args })).rows.length > 0) return;
+  const nearest = nearestName(model.replaceAll("*", ""), priced.map(modelIn));
+  const hint = nearest && `, the nearest is ${priced.find((name) => modelIn(name) === nearest)}`;
   throw invalidField(
     "model",
     `no model with a price or a call matches the pattern ${JSON.stringify(pattern)}${
-      nearest === undefined ? "" : `, the nearest is ${nearest}`
+      hint ?? ""
     }; name a new model without a star, or set its price first`,
   );
 }

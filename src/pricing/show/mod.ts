@@ -10,7 +10,6 @@ import type { PriceQuery, Served } from "../price_book.ts";
 import { isOwn, type Rates, type RateTier } from "../rates.ts";
 import { USAGE_DETAILS } from "../usage/usage.ts";
 import { BUILT_IN_PROVIDERS, DEMO_MODELS } from "../../contract/values.ts";
-import { nearestNames } from "../catalog.ts";
 import { namesOf } from "../catalog/names/model_names.ts";
 import { providerIdOf } from "../catalog/names/provider_names.ts";
 import { isOwnPart, withAllToolRates } from "../catalog/tool_prices.ts";
@@ -173,52 +172,18 @@ function suggestModels(
   );
 }
 
-/**
- * Returns whether a pattern, whose stars stand for any characters, matches a model with a price, by its name or as `provider:model`;
- * with the nearest one. Upper and lower case are the same. `more` are prices that are about to be set.
- */
-export function findPriced(
+/** Lists the models with a price as `provider:model`, in lower case; `more` are prices that are about to be set. */
+export function listPriced(
   { overrides, stored, listed }: PricesInUse,
-  pattern: string,
   more: readonly PriceOverride[] = [],
-): { isPriced: boolean; nearest?: string } {
+): string[] {
   const own = [...more, ...overrides, ...stored].filter((row) => !isContract(row));
-  const names = [
-    ...own.map(({ provider, model }) => `${provider}:${model}`.toLowerCase()),
+  return [
+    ...own.map(({ provider, model }) => `${providerIdOf(provider)}:${model}`.toLowerCase()),
     ...DEMO_MODELS.map((model) => `demo:${model}`),
     ...factsOf(listed.genai).names,
     ...factsOf(listed.litellm).names,
   ];
-  const wanted = pattern.toLowerCase();
-  const colon = wanted.indexOf(":");
-  // The prices have one name of a provider, and calls may have another.
-  const ofId = colon > 0 ? `${providerIdOf(wanted.slice(0, colon))}${wanted.slice(colon)}` : wanted;
-  const isPriced = names.some((name) =>
-    matchesStars(ofId, name) || matchesStars(wanted, name) || matchesStars(wanted, modelIn(name))
-  );
-  if (isPriced) return { isPriced };
-  const [nearest] = nearestNames(modelIn(wanted).replaceAll("*", ""), names.map(modelIn), 1);
-  return {
-    isPriced,
-    ...(nearest !== undefined && { nearest: names.find((name) => modelIn(name) === nearest)! }),
-  };
-}
-
-const modelIn = (name: string) => name.slice(name.indexOf(":") + 1);
-
-/** Returns whether a text matches a pattern, whose stars stand for any characters; in linear time for each of its parts. */
-function matchesStars(pattern: string, text: string): boolean {
-  const [first, ...parts] = pattern.split("*") as [string, ...string[]];
-  const last = parts.pop();
-  if (last === undefined) return text === pattern;
-  if (!text.startsWith(first)) return false;
-  let at = first.length;
-  for (const part of parts) {
-    const found = text.indexOf(part, at);
-    if (found < 0) return false;
-    at = found + part.length;
-  }
-  return text.length - last.length >= at && text.endsWith(last);
 }
 
 type RateLine = Omit<PriceRate, "source">;
