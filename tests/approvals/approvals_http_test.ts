@@ -193,7 +193,7 @@ Deno.test("a reservation elsewhere is refused with the budget's one ticket, and 
   const runner = (await purser.api("POST", "/keys", {
     ...{ name: "runner", scopes: ["run"], tags: { team: "search" } },
   })).body as { key: string; key_id: string };
-  const reserve = (more: object = {}, headers?: object) =>
+  const reserve = (more: object = {}, headers: Record<string, string> = {}) =>
     openHttpClient(purser).send("POST", "/budgets/reservations", {
       ...{
         key: runner.key,

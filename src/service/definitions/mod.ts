@@ -115,7 +115,8 @@ const kindsOf = (now: number) => [
   }),
   asKind("rules", {
     table: RULES,
-    want: (draft, input) => RULES.show(toAuthoredRule(input, draft) as never),
+    want: async (draft, input, current) =>
+      RULES.show(toAuthoredRule(await withKnownNames(draft, input, current?.scope), draft) as never),
     create: async (draft, input) => (await createRule(draft, input)).rule_id,
     change: (draft, id, { fields }) => updateRule(draft, id, fields),
     remove: removeRule,
