@@ -1,7 +1,7 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { idsIn } from "../../calls/mod.ts";
+import { credentialOf } from "../../config/credentials/mod.ts";
 import {
-  credentialOf,
   type Environment,
   type ProviderSettings,
   type ProviderSources,
