@@ -106,7 +106,10 @@ for (const kind of dialectKinds()) {
       const store = await database.open();
       const ctx = await createBooking(store, { clock: fixedClock(FIXTURE_AT) });
       const record = LOGS["Claude Code"]!(0);
-      record.attributes.set("organization.id", "org-1").set("request_id", "req_0123456789ab");
+      (record.attributes as Map<string, unknown>).set("organization.id", "org-1").set(
+        "request_id",
+        "req_0123456789ab",
+      );
       const [{ sighting, origin }] = createReader().read([record]).calls as [CallRecord];
       for (let time = 0; time < 2; time++) {
         await sightCalls(ctx, { source: "otlp", name: "otlp", agentId: "otlp" }, [{
