@@ -135,6 +135,7 @@ function createHttp(
       await send(problem(400, text), exchange);
       return SENT;
     }
+    const { rawHeaders } = exchange.incoming;
     const body = bodyOf(exchange.incoming);
     // The library's own body passes on each chunk as it comes, and is there for requests without one too.
     Object.defineProperty(request, "body", { get: () => body ? streamOf(body.chunks()) : null });
@@ -147,7 +148,8 @@ function createHttp(
           isRefused = true;
           resolve(problem(503, "Cannot finish: the server is shutting down; try again"));
         };
-        Promise.resolve(handle(request, exchange, { body, delivery: exchange.writer })).then((response) => {
+        const parts = { body, rawHeaders, delivery: exchange.writer };
+        Promise.resolve(handle(request, exchange, parts)).then((response) => {
           if (!isRefused) return resolve(response);
           // Nothing reads it: a stream has to end, so that its call is booked.
           readerOf(response)?.cancel().catch(() => {});
