@@ -44,11 +44,10 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
   const { raw } = c.req;
   const { pathname, search } = c.env?.address ?? new URL(raw.url);
   const { providers } = core.providerSources;
-  const { server } = c.env ?? {};
+  const { logged, server } = c.env ?? {};
   const sent = server ? joinHeaders(server.rawHeaders) : raw.headers;
   const target = findTarget({ pathname, headers: sent }, (name) => Object.hasOwn(providers, name));
   if (!target) throw noProvider(c.req.param("provider"), Object.keys(providers));
-  const { logged } = c.env ?? {};
   if (logged) logged.route = path.replace(":provider", "{provider}").replace("*", "{path}");
   const lease = leaseOf(c);
   lease?.begin("calls");

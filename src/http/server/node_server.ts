@@ -135,7 +135,6 @@ function createHttp(
       await send(problem(400, text), exchange);
       return SENT;
     }
-    const { rawHeaders } = exchange.incoming;
     const body = bodyOf(exchange.incoming);
     // The library's own body passes on each chunk as it comes, and is there for requests without one too.
     Object.defineProperty(request, "body", { get: () => body ? streamOf(body.chunks()) : null });
@@ -148,6 +147,7 @@ function createHttp(
           isRefused = true;
           resolve(problem(503, "Cannot finish: the server is shutting down; try again"));
         };
+        const { rawHeaders } = exchange.incoming;
         const parts = { body, rawHeaders, delivery: exchange.writer };
         Promise.resolve(handle(request, exchange, parts)).then((response) => {
           if (!isRefused) return resolve(response);
