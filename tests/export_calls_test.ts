@@ -3,7 +3,7 @@ import { join } from "node:path";
 import fc from "#dev/fast_check.ts";
 import { parquetReadObjects } from "#dev/hyparquet.ts";
 import { exportCalls, openTarget, readCalls } from "../src/bills/exports/mod.ts";
-import type { ExportFormat } from "../src/contract/export_values.ts";
+import type { ExportFormat } from "../src/contract/values.ts";
 import { systemClock } from "../src/kernel/clock.ts";
 import { formatUsd, parseTotalUsd } from "../src/kernel/money.ts";
 import { readCostTotal, recordCalls } from "../src/ledger/mod.ts";

@@ -3,7 +3,7 @@ import fc from "#dev/fast_check.ts";
 import { parquetReadObjects } from "#dev/hyparquet.ts";
 import { exportCharges, readCharges } from "../src/bills/exports/mod.ts";
 import type { ExportCell } from "../src/contract/exports.ts";
-import type { FocusVersion } from "../src/contract/export_values.ts";
+import type { FocusVersion } from "../src/contract/values.ts";
 import { createTurns } from "../src/kernel/turns.ts";
 import { type ModelCall, recordCalls, recordPrices, viewerOf } from "../src/ledger/mod.ts";
 import { priceLines, type Rates, sumLines } from "../src/pricing/mod.ts";
@@ -36,7 +36,8 @@ async function chargesOf(
 ) {
   const rows: Row[] = [];
   let pages = 0;
-  for (let cursor: string | undefined;;) {
+  let cursor: string | undefined;
+  for (;;) {
     const viewer = viewerOf({ keyId: "key_x", ...agentId !== undefined && { agentId } });
     const page = await readCharges({ ...ctx, turns }, {
       version,
@@ -65,7 +66,7 @@ const sum = (rows: readonly Row[], ...names: string[]) =>
     0n,
   );
 
-/** How a call is paid, besides by its rates. */
+/** The ways in which a call is paid. */
 const anyBilling = fc.constantFrom<"rates" | "plan" | "unpriced" | "stated" | "own_key">(
   ...["rates", "rates", "plan", "unpriced", "stated", "own_key"] as const,
 );

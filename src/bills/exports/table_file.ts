@@ -1,5 +1,5 @@
 import type { ExportCell, ExportColumn } from "../../contract/exports.ts";
-import type { ExportFormat } from "../../contract/export_values.ts";
+import type { ExportFormat } from "../../contract/values.ts";
 import { cellOf, toLines } from "../../kernel/csv.ts";
 
 /** A table that is written row by row, and becomes one file. */

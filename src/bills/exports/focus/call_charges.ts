@@ -145,7 +145,7 @@ function tokensOf(
 const modeOf = ({ planNanoUsd, statedReason }: ModelCall): "plan" | "own_key" | null =>
   planNanoUsd !== undefined ? "plan" : statedReason === "own_key" ? "own_key" : null;
 
-/** What the charges of one hour have in common. */
+/** The times that the charges of one hour have in common. */
 interface Hour {
   at: number;
   BillingPeriodStart: string;

@@ -1,6 +1,6 @@
 import { and, asc, eq, gt, gte, isNull, lt, or } from "drizzle-orm";
 import type { ExportedCharges } from "../../../contract/exports.ts";
-import type { FocusVersion } from "../../../contract/export_values.ts";
+import type { FocusVersion } from "../../../contract/values.ts";
 import { startInUtc } from "../../../contract/windows.ts";
 import { PurserError } from "../../../kernel/errors.ts";
 import type { Turns } from "../../../kernel/turns.ts";

@@ -1,4 +1,4 @@
-import { DEFAULT_FOCUS_VERSION, EXPORT_FORMATS, FOCUS_VERSIONS } from "../../../contract/export_values.ts";
+import { DEFAULT_FOCUS_VERSION, EXPORT_FORMATS, FOCUS_VERSIONS } from "../../../contract/values.ts";
 import type { ExportedCharges } from "../../../contract/exports.ts";
 import { PAGE_SIZES } from "../../../contract/limits.ts";
 import { startInUtc } from "../../../contract/windows.ts";

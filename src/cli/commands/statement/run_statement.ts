@@ -1,4 +1,4 @@
-import { SHARED_RULES, STATEMENT_FORMATS } from "../../../contract/export_values.ts";
+import { SHARED_RULES, STATEMENT_FORMATS } from "../../../contract/values.ts";
 import type { CostStatement } from "../../../contract/statements.ts";
 import { parseTotalUsd } from "../../../kernel/money.ts";
 import type { CommandContext } from "../../command.ts";
