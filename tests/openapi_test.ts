@@ -97,6 +97,7 @@ const OPERATIONS = {
   listSessionEvents: "GET /sessions/{session_id}/events",
   listSessions: "GET /sessions",
   listSources: "GET /sources",
+  listUpstreams: "GET /upstreams",
   raiseBudget: "POST /budgets/{budget_id}/raises",
   redirectToDocs: "GET /",
   releaseBudget: "POST /budgets/{budget_id}/releases",
@@ -124,6 +125,7 @@ const OPERATIONS = {
   updateAlertRule: "PATCH /alerts/rules/{rule_id}",
   updateApiKey: "PATCH /keys/{key_id}",
   updateBudget: "PATCH /budgets/{budget_id}",
+  updateUpstream: "PATCH /upstreams/{upstream_id}",
 };
 
 Deno.test("an operation keeps its name, which generated clients use", async () => {
@@ -309,6 +311,9 @@ Deno.test("every operation responds as documented", async () => {
   await purser.api("GET", "/prices/rows");
   await purser.api("GET", `/prices/rows/${price_id}`);
   await purser.api("DELETE", `/prices/rows/${price_id}`);
+  await purser.api("POST", "/costs/events", [{ ...EVENT, call_id: "paid", account: "acme" }]);
+  const { body: [{ upstream_id }] } = await purser.api("GET", "/upstreams");
+  assert.equal((await purser.api("PATCH", `/upstreams/${upstream_id}`, { key_id: "key_1" })).status, 200);
   await purser.api("DELETE", "/agents/a");
   const key = await purser.api("POST", "/keys", {
     name: "A",

@@ -1,12 +1,11 @@
 import { DEFAULT_FOCUS_VERSION, EXPORT_FORMATS, FOCUS_VERSIONS } from "../../../contract/values.ts";
 import type { ExportedCharges } from "../../../contract/exports.ts";
 import { PAGE_SIZES } from "../../../contract/limits.ts";
-import { startInUtc } from "../../../contract/windows.ts";
 import { toIso } from "../../../kernel/clock.ts";
 import { cellOf, toLines } from "../../../kernel/csv.ts";
 import type { CommandContext } from "../../command.ts";
 import { EXIT } from "../../exit_code.ts";
-import { lastMonth, parseMonth } from "../../parse/parse_month.ts";
+import { readMonth } from "../../parse/parse_month.ts";
 import { parseSince } from "../../parse/parse_time.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 
@@ -138,7 +137,7 @@ function readSpan({ options, clock }: CommandContext): { from: string; to: strin
   const now = clock.now();
   const since = options.read("since", (text) => parseSince(text, now) ?? toIso(0));
   const until = options.read("until", (text) => parseSince(text, now) ?? toIso(now));
-  const month = options.read("month", (text) => parseMonth(text, now));
+  const month = options.read("month", (text) => readMonth(text, now));
   if (month !== undefined && (since ?? until) !== undefined) {
     throw new UsageError("Cannot use --month with --since or --until: each names the span", options.command);
   }
@@ -149,6 +148,6 @@ function readSpan({ options, clock }: CommandContext): { from: string; to: strin
     }
     return span;
   }
-  const from = Date.parse(`${month ?? lastMonth(now)}-01T00:00:00Z`);
-  return { from: toIso(from), to: toIso(startInUtc("month", from, 1)) };
+  const { from, to } = month ?? readMonth("last-month", now);
+  return { from: toIso(from), to: toIso(to) };
 }

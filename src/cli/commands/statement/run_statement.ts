@@ -2,7 +2,7 @@ import { SHARED_RULES, STATEMENT_FORMATS } from "../../../contract/values.ts";
 import type { CostStatement } from "../../../contract/statements.ts";
 import { parseTotalUsd } from "../../../kernel/money.ts";
 import type { CommandContext } from "../../command.ts";
-import { lastMonth, parseMonth } from "../../parse/parse_month.ts";
+import { readMonth } from "../../parse/parse_month.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 import { formatAmounts } from "../../render/format_cost.ts";
 import { countOf, formatCount } from "../../render/format_values.ts";
@@ -24,7 +24,8 @@ export async function runStatement(ctx: CommandContext): Promise<void> {
   if (version !== undefined && options.has("issue")) {
     throw new UsageError("Cannot use --version with --issue: the next version is issued", options.command);
   }
-  const month = options.read("month", (text) => parseMonth(text, clock.now())) ?? lastMonth(clock.now());
+  const read = (text: string) => readMonth(text, clock.now());
+  const { month } = options.read("month", read) ?? read("last-month");
   const markup = options.read("markup", parseMarkup);
   const shared = options.oneOf("shared", SHARED_RULES);
   const chosen = options.oneOf("format", STATEMENT_FORMATS);
