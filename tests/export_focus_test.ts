@@ -5,7 +5,7 @@ import { exportCharges, readCharges } from "../src/bills/exports/mod.ts";
 import type { ExportCell } from "../src/contract/exports.ts";
 import type { FocusVersion } from "../src/contract/values.ts";
 import { createTurns } from "../src/kernel/turns.ts";
-import { type ModelCall, recordCalls, recordPrices, viewerOf } from "../src/ledger/mod.ts";
+import { type ModelCall, recordCalls, recordPrices, recordUpstreams, viewerOf } from "../src/ledger/mod.ts";
 import { priceLines, type Rates, sumLines } from "../src/pricing/mod.ts";
 import type { CallContext } from "../src/calls/mod.ts";
 import { toUnits } from "../src/bills/exports/table_file.ts";
@@ -248,6 +248,20 @@ Deno.test("pages of charges are the same rows as one page, and a key of one agen
       }),
     /Cannot read cursor/,
   );
+});
+
+Deno.test("a charge is of the provider's account and project where they are known, else of the API key", async () => {
+  const upstream = { credential: "OPENAI_API_KEY", account: "org-1", project: "proj-1" };
+  const calls = spread(2, { keyId: "key_1" }).map((call, index) =>
+    index === 0 ? { ...call, upstream } : call
+  );
+  await using ledger = await openLedger(calls);
+  await ledger.ctx.store.write(recordUpstreams(calls, new Set()).statements);
+  const { rows } = await chargesOf(ledger.ctx);
+  assert.deepEqual(rows.map(({ BillingAccountId, SubAccountId }) => [BillingAccountId, SubAccountId]), [
+    ["org-1", "proj-1"],
+    ["demo", "key_1"],
+  ]);
 });
 
 Deno.test("fees, taxes and credits of bills are charges of the month that they are billed in; usage is not there twice", async () => {
