@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import { parquetReadObjects } from "#dev/hyparquet.ts";
-import { exportCharges, readCharges } from "../src/bills/exports/mod.ts";
+import { exportCharges } from "../src/bills/exports/files/mod.ts";
+import { readCharges } from "../src/bills/exports/mod.ts";
 import type { ExportCell } from "../src/contract/exports.ts";
 import type { FocusVersion } from "../src/contract/values.ts";
 import { createTurns } from "../src/kernel/turns.ts";
 import { type ModelCall, recordCalls, recordPrices, recordUpstreams, viewerOf } from "../src/ledger/mod.ts";
 import { priceLines, type Rates, sumLines } from "../src/pricing/mod.ts";
 import type { CallContext } from "../src/calls/mod.ts";
-import { toUnits } from "../src/bills/exports/table_file.ts";
+import { toUnits } from "../src/bills/exports/decimal_text.ts";
 import { billLine } from "./harness/bill_lines.ts";
 import { createBooking } from "./harness/booking.ts";
 import { dialectKinds } from "./harness/databases.ts";

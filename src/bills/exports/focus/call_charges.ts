@@ -4,7 +4,7 @@ import { isTokenPart } from "../../../contract/billed_parts.ts";
 import { startInUtc } from "../../../contract/windows.ts";
 import { HOUR_MS, toIso } from "../../../kernel/clock.ts";
 import { type PriceLine, priceLines, type Rates, tierFor } from "../../../pricing/mod.ts";
-import { toDecimalText } from "../table_file.ts";
+import { toDecimalText } from "../decimal_text.ts";
 import { type FocusRow, SERVICE, toFocusTime } from "./focus_columns.ts";
 import { developerOf, sellerOf } from "./sellers.ts";
 

@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import type { ExportedCharges } from "../../contract/exports.ts";
-import type { ExportFormat, FocusVersion } from "../../contract/values.ts";
-import { PurserError } from "../../kernel/errors.ts";
+import type { ExportedCharges } from "../../../contract/exports.ts";
+import type { ExportFormat, FocusVersion } from "../../../contract/values.ts";
+import { PurserError } from "../../../kernel/errors.ts";
 import { putManifest, ROWS_PER_FILE } from "./export_calls.ts";
 import type { ExportTarget } from "./export_target.ts";
-import { createTableFile, type TableFile, toDecimalText, toUnits } from "./table_file.ts";
+import { toDecimalText, toUnits } from "../decimal_text.ts";
+import { createTableFile, type TableFile } from "./table_file.ts";
 
 /** The contents of an export of charges: its files, and what they add up to. */
 const ChargesManifest = z.object({

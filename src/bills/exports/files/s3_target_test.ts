@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash, createHmac } from "node:crypto";
-import { fixedClock } from "../../kernel/clock.ts";
+import { fixedClock } from "../../../kernel/clock.ts";
 import { openTarget } from "./export_target.ts";
 
 const NOW = "2026-11-21T09:30:00.000Z";

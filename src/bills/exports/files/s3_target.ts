@@ -1,6 +1,6 @@
 import { AwsClient } from "aws4fetch";
-import { messageOf, PurserError } from "../../kernel/errors.ts";
-import { escapeText } from "../../kernel/text.ts";
+import { messageOf, PurserError } from "../../../kernel/errors.ts";
+import { escapeText } from "../../../kernel/text.ts";
 import type { ExportTarget, TargetContext } from "./export_target.ts";
 
 /** The longest that one request takes; a file has at most some tens of megabytes. */
