@@ -69,7 +69,8 @@ async function startServer([program, ...args]: string[], options: Deno.CommandOp
 Deno.test("the container file's commands build Purser from what it copies, and start it", async () => {
   const folder = await Deno.realPath(await Deno.makeTempDir({ prefix: "purser_container_" }));
   const { PATH = "", HOME = "" } = readEnvironment();
-  const base = { PATH, HOME, ...denoCacheVariables() };
+  const SOURCE = "https://github.com/owner/purser";
+  const base = { PATH, HOME, SOURCE, ...denoCacheVariables() };
   /** Puts the container's folders below the temporary one. */
   const place = (text: string) =>
     text.replaceAll(/(^|[\s"'=])\/(?=(opt|data|etc|src|made)\b)/g, `$1${folder}/`);
@@ -99,6 +100,8 @@ Deno.test("the container file's commands build Purser from what it copies, and s
     else if (name === "HEALTHCHECK") healthCheck = list();
     else assert.match(name, /^(ARG|FROM|LABEL|WORKDIR|USER|VOLUME|EXPOSE)$/);
   }
+  const program = await Deno.readTextFile(`${folder}/opt/purser/command_line.js`);
+  assert.ok(program.includes(`purserRelease=${JSON.stringify({ kind: "image", repository: SOURCE })};`));
   assert.equal((await Deno.stat(`${folder}/data`)).mode! & 0o777, 0o700);
   assert.deepEqual(entryPoint.filter((word) => word.startsWith("--allow")), CLI_PERMISSIONS);
 
