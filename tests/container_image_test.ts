@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { EVENT } from "./harness/bodies.ts";
+import { answerTo } from "./harness/answers.ts";
 import { buildImage, type Container, containersMissing, startContainer } from "./harness/container.ts";
+import { blocks, readDocument } from "./harness/documents.ts";
+import { startFakeProvider } from "./harness/fake_provider.ts";
 import { inDirectory } from "./harness/in_directory.ts";
 import { said } from "./harness/node.ts";
 
@@ -41,9 +43,13 @@ Deno.test({
       await using _ended = {
         [Symbol.asyncDispose]: async () => void await Promise.all(started.map((each) => each.kill())),
       };
+      await using provider = await startFakeProvider((request) =>
+        answerTo(request, { text: "Hello", usage: { inputTokens: 1_000_000, outputTokens: 0 } })
+      );
+      const env = { OPENAI_BASE_URL: provider.baseUrls.openai, OPENAI_API_KEY: "sk-of-the-provider" };
       const start = async (args?: string[]) => {
         const name = `purser${started.length}_${Deno.pid}`;
-        started.push(await startContainer(folder, image, { name, volume, args }));
+        started.push(await startContainer(folder, image, { name, volume, args, env }));
         return started.at(-1)!;
       };
       const { process: refused } = await start();
@@ -60,11 +66,12 @@ Deno.test({
           headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
         });
       const first = await serve(start);
-      const booked = await request(`${first.url}/costs/events`, {
-        method: "POST",
-        body: JSON.stringify([{ ...EVENT, call_id: "before", cost_usd: 0.25 }]),
-      });
-      assert.equal(booked.status, 201, await booked.text());
+      // As docs/five_minutes.md does, by curl.
+      const [, path] = /http:\/\/127\.0\.0\.1:8420(\S+)/.exec(await commands())!;
+      const [, body] = /-d '(.*)'/.exec(await commands())!;
+      const answered = await request(`${first.url}${path}`, { method: "POST", body });
+      assert.equal((await answered.json()).choices[0].message.content, "Hello");
+      assert.equal(provider.requests[0]!.headers.authorization, "Bearer sk-of-the-provider");
       const health = config.Healthcheck.Test.slice(1).map((word) => word.replace("8420", first.port));
       assert.equal(await first.container.exec(health), 0);
       const write =
@@ -81,13 +88,21 @@ Deno.test({
           `${first.startMs} ms without compiled code`,
       );
       const costs = await (await request(`${second.url}/costs`)).json();
-      assert.deepEqual(costs.map((row: { cost_usd: number }) => row.cost_usd), [0.25]);
+      assert.deepEqual(
+        costs.map((row: { cost_usd: number }) => row.cost_usd),
+        [0.15],
+        "a million input tokens of gpt-4o-mini",
+      );
       assert.ok(second.startMs < MOST_START_MS, `${second.startMs} ms`);
       second.container.process.kill("SIGTERM");
       assert.equal(await second.ended(), 0);
       assert.equal(await second.container.exec(health), 1);
     }),
 });
+
+/** The commands of docs/five_minutes.md for a container. */
+const commands = async () =>
+  blocks(await readDocument("docs/five_minutes.md"), "text", "In a container").join("");
 
 /** Starts a server and returns once it has answered. */
 async function serve(start: (args: string[]) => Promise<Container>) {
