@@ -9,6 +9,9 @@ import { said } from "./harness/node.ts";
 
 /** The image as its users have it, really built and run; `PURSER_THOROUGH=2` with root, buildah and crun. */
 
+/** With it, the image is a release, which knows of newer ones. */
+const SOURCE = "https://github.com/owner/purser";
+
 const MOST_ADDED_BYTES = 150_000_000;
 /** The goal is 1.5 s on a quiet machine; this one may be busy. */
 const MOST_START_MS = 15_000;
@@ -20,7 +23,7 @@ Deno.test({
   ignore: containersMissing !== undefined,
   fn: () =>
     inDirectory(async (folder) => {
-      await using image = await buildImage(folder, { VERSION: "9.9.9", REVISION: "abc" });
+      await using image = await buildImage(folder, { VERSION: "9.9.9", REVISION: "abc", SOURCE });
       const { config, rootfs, addedBytes } = image;
       assert.ok(addedBytes < MOST_ADDED_BYTES, `${addedBytes} bytes beyond the base`);
       assert.match(config.User, /^[1-9]\d*:[1-9]\d*$/, "a number, which Kubernetes knows is not root");
@@ -30,6 +33,8 @@ Deno.test({
         ),
         ["Purser", "MIT", "9.9.9", "abc"],
       );
+      const program = await Deno.readTextFile(join(rootfs, "opt/purser/command_line.js"));
+      assert.ok(program.startsWith(`globalThis.purserRelease={"kind":"image","repository":"${SOURCE}"};`));
       const sbom = JSON.parse(await Deno.readTextFile(join(rootfs, "opt/purser/sbom.spdx.json")));
       assert.equal(sbom.spdxVersion, "SPDX-2.3");
       assert.ok(sbom.packages.some(({ name }: { name: string }) => name === "hono"));

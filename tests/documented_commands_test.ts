@@ -113,7 +113,7 @@ Deno.test("an installed release asks the registry once, and tells people at a te
   await onTerminal(`${command} run helper hi --session first | cat`, env);
   assert.equal(requests, 0);
   const known = () => Deno.readTextFile(`${place.folder}/purser/update.json`).catch(() => "");
-  const typeQuit = typeOnce("q");
+  const typeQuit = typeOnce("q")!;
   const first = await onTerminal(`${command} state replay first`, env, async (out, terminal) => {
     if (out.includes("q quit")) await until(async () => (await known()).includes("latest"));
     await typeQuit(out, terminal);
