@@ -38,7 +38,7 @@ const Version = z.string().regex(/^\d{1,9}\.\d{1,9}\.\d{1,9}$/);
 
 /** The file in the cache folder: what was asked, answered and told. */
 const Known = z.object({
-  asked_at: z.iso.datetime(),
+  asked_at: z.iso.datetime().optional(),
   answered_at: z.iso.datetime().optional(),
   latest: Version.optional(),
   told_at: z.iso.datetime().optional(),
@@ -58,13 +58,13 @@ export async function findUpdate(ctx: UpdateContext): Promise<UpdateHint | undef
   const url = new URL(`${registry}/purser/latest`);
   if (path === undefined || !mayAskAndKeep(url.host, dirname(path))) return undefined;
   const text = await readTextFile(path).catch(() => "{}");
-  let known = Known.partial().catch({}).parse(parseJson(text));
+  let known = Known.catch({}).parse(parseJson(text));
   const isWithin = (ms: number, time: string | undefined) => {
     const age = clock.now() - Date.parse(time ?? "");
     return age >= 0 && age < ms; // a clock that was set back keeps nothing silent
   };
   const now = () => toIso(clock.now());
-  const keep = async (changed: Partial<z.infer<typeof Known>>) =>
+  const keep = async (changed: z.infer<typeof Known>) =>
     await replaceFile(path, `${JSON.stringify(known = { ...known, ...changed })}\n`);
   if (!isWithin(DAY_MS, known.answered_at) && !isWithin(HOUR_MS, known.asked_at)) {
     await keep({ asked_at: now() }); // before the request: one that can't be kept would be made by each command
