@@ -36,7 +36,7 @@ async function chargesOf(
 ) {
   const rows: Row[] = [];
   let pages = 0;
-  for (let cursor: string | undefined;;) {
+  for (const cursor: string | undefined;;) {
     const viewer = viewerOf({ keyId: "key_x", ...agentId !== undefined && { agentId } });
     const page = await readCharges({ ...ctx, turns }, {
       version,

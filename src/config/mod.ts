@@ -25,11 +25,8 @@ export {
 export type { ListedProfile } from "./profiles_file.ts";
 export {
   billedProviders,
-  type Credential,
-  credentialOf,
   credentialsOf,
   findOwnAddress,
-  hashCredential,
   isOfCredential,
   type ListenAddress,
   mayPassHeader,

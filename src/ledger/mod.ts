@@ -22,6 +22,7 @@ export {
   type Upstream,
   upstreamIdOf,
 } from "./upstreams.ts";
+export { type AnswerIds, idsIn } from "./answer_ids.ts";
 export { sumSteps, toCostEvent } from "./cost_events.ts";
 export { toOtherModels, usageFromWire } from "./other_models.ts";
 export { MAX_AHEAD_MS, type ModelCall, valueOf } from "./model_call.ts";

@@ -1,14 +1,13 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import { idsIn } from "../../calls/mod.ts";
+import { credentialOf } from "../../config/credentials/mod.ts";
 import {
-  credentialOf,
   type Environment,
   type ProviderSettings,
   type ProviderSources,
   readProviderAccess,
   withQuery,
 } from "../../config/mod.ts";
-import type { Upstream } from "../../ledger/mod.ts";
+import { idsIn, type Upstream } from "../../ledger/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { createSingleSendFetch, withoutRedirects } from "../../kernel/single_send.ts";
 import { countAnswers } from "./answered_requests.ts";
@@ -20,7 +19,7 @@ export interface ResolvedModel {
   provider: string;
   modelId: string;
   model: LanguageModelV4;
-  /** What its calls are paid with; undefined for `demo` and the model of a library user. */
+  /** The credential and the account that pay for its calls; undefined for `demo` and the model of a library user. */
   paidWith?: Upstream;
 }
 

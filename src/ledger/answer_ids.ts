@@ -1,5 +1,4 @@
-import type { Upstream } from "../ledger/mod.ts";
-import type { Secrets } from "../redaction/values/mod.ts";
+import type { Upstream } from "./upstreams.ts";
 
 /** Headers, with names in lower case. */
 interface Named {
@@ -13,8 +12,8 @@ export interface AnswerIds extends Pick<Upstream, "account" | "project"> {
 }
 
 /*
- * Headers with ids, as of 2026-11-27: Anthropic's, OpenAI's and that of servers with its API, Azure's, Bedrock's, Google's (documents
- * of these providers). The id of a generation of OpenRouter is that of the answer.
+ * Headers with ids, as of 2026-11-27: Anthropic's (https://docs.claude.com/en/api/errors), OpenAI's and those of servers with its API
+ * (https://platform.openai.com/docs/api-reference/debugging-requests), Azure's, Bedrock's, Google's. The id of a generation of OpenRouter is that of the answer.
  */
 const REQUEST = ["request-id", "x-request-id", "apim-request-id", "x-amzn-requestid", "x-goog-request-id"];
 const ACCOUNT = ["anthropic-organization-id", "openai-organization"];
@@ -33,19 +32,4 @@ export function idsIn(headers: Named): AnswerIds {
     return undefined;
   };
   return { requestId: first(REQUEST), account: first(ACCOUNT), project: first(PROJECT) };
-}
-
-/** Returns what a call was paid with: as it was sent, and as its answer says. A provider may repeat a credential in any header. */
-export function paidWith(
-  sent: Upstream | undefined,
-  { account, project }: AnswerIds,
-  { scrub }: Pick<Secrets, "scrub">,
-): Upstream | undefined {
-  if (!account && !project) return sent;
-  const { account: sentTo = undefined, project: of = undefined } = sent ?? {};
-  return {
-    ...sent,
-    account: account === undefined ? sentTo : scrub(account),
-    project: project === undefined ? of : scrub(project),
-  };
 }
