@@ -43,7 +43,7 @@ export async function bundleEdge(path: string): Promise<EdgeBundle> {
 
   let text = await Deno.readTextFile(path);
   for (const name of LEFT_OUT) {
-    const lazyImport = new RegExp(`\\bimport\\("\\./(?:[^"]*/)?${name.replaceAll(".", "\\.")}"\\)`, "g");
+    const lazyImport = new RegExp(`\\bimport\\("\\.\\.?/(?:[^"]*/)?${name.replaceAll(".", "\\.")}"\\)`, "g");
     if (!lazyImport.test(text)) {
       throw new Error(`Cannot leave out ${name}: nothing imports it lazily any more`);
     }

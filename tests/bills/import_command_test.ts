@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { newPlace, type Place } from "../harness/cli_process.ts";
 import { inProcess as purser } from "../harness/in_process.ts";
+import { blocks, readDocument, runLines } from "../harness/documents.ts";
+import { inDirectory } from "../harness/in_directory.ts";
 import { FAKE_BILLS, fakeApi, KEY } from "./fakes.ts";
 
 /** `purser bills` over files and over a server that answers as an API does. */
@@ -149,7 +151,7 @@ Deno.test("a file that can't be read as a bill books nothing, and says why", asy
       "number.csv",
       FOCUS.aws.replace("123,1.25", '123,"1,25"'),
       [],
-      /the amount of a line of a bill: 1,25 is not a number/,
+      /1,25 is not a number/,
     ],
     ["time.csv", FOCUS.aws.replace("2026-11-25T10", "25.11.2026 10"), [], /ChargePeriodStart is no time/],
   ];
@@ -167,7 +169,7 @@ Deno.test("a file that can't be read as a bill books nothing, and says why", asy
     assert.equal((await json(place, "lines")).count, 0, name);
   }
   const { code, err } = await run(place, "import", "focus", "--file", `${place.folder}/none.csv`);
-  assert.equal(code, 4, err);
+  assert.equal(code, 3, err);
   assert.match(err, /Cannot read .*none\.csv: no such file/);
 });
 
@@ -279,4 +281,47 @@ Deno.test("what a bill can't be imported with is refused before anything is aske
   const sources = await json(place, "sources");
   assert.ok(sources.every(({ seen, holes }: { seen: string; holes: string[] }) => seen && holes.length > 0));
   assert.match((await run(place, "sources")).out, /anthropic .*ANTHROPIC_ADMIN_KEY/);
+});
+
+Deno.test("the commands of docs/bills.md work as they are written, and its table has every source", () =>
+  inDirectory(async (directory) => {
+    const document = await readDocument("docs/bills.md");
+    const lines = blocks(document, "sh").join("").trim().split("\n");
+    await Deno.writeTextFile(`${directory}/bill.csv`, blocks(document, "csv").join(""));
+    const output = await runLines(
+      lines.map((line) => line.replace("bill.csv", `${directory}/bill.csv`)),
+      directory,
+    );
+    assert.match(output, /Imported 2 lines of csv: 2 new, 0 replaced[^]*Billed: 1\.25 USD/);
+    await using place = await newPlace();
+    const sources: { name: string; key: string | null; scope: string; holes: string[] }[] = await json(
+      place,
+      "sources",
+    );
+    for (const { name, key, scope, holes } of sources) {
+      const access = key === null ? "a file" : `\`${key}\`: ${scope}`;
+      const row = new RegExp(`^\\| \\\`${name}\\\` +\\| (.*?) +\\| (.*?) +\\|$`, "m").exec(document);
+      assert.deepEqual(row?.slice(1), [access, holes.join("; ")], name);
+    }
+  }));
+
+Deno.test("the source of docs/bills.md is loaded from plugins, and reads a file", async () => {
+  await using place = await newPlace();
+  const [code] = blocks(await readDocument("docs/bills.md"), "ts");
+  const plugin = await write(place, "acme.ts", code!);
+  const broken = await write(
+    place,
+    "broken.ts",
+    "export default ({ defineBillSource }) => ({ ...defineBillSource({}), contract: 9 });",
+  );
+  place.env.PURSER_CONFIG_JSON = JSON.stringify({ plugins: [plugin] });
+  const file = await write(place, "acme.csv", "day,model,usd\n2026-11-25,m,0.5\n");
+  assert.match((await run(place, "import", "acme", "--file", file)).out, /^Imported 1 line of acme: 1 new/);
+  assert.ok((await json(place, "sources")).some(({ name }: { name: string }) => name === "acme"));
+  place.env.PURSER_CONFIG_JSON = JSON.stringify({ plugins: [broken] });
+  const { err } = await run(place, "import", "acme", "--file", file);
+  assert.match(
+    err,
+    /Cannot load the plugin .*broken\.ts: it was written for version 9 of the contract of bills/,
+  );
 });

@@ -208,7 +208,7 @@ function addUsage(answer: Answer, times: Times, report: string, result: unknown)
   answer.addParts(line, { ...parts(row), requests: row.num_model_requests });
 }
 
-/** What a line item names after its model, and the part that it is. */
+/** The parts by the names that follow the model in a line item. */
 const DIRECTIONS: Readonly<Record<string, string>> = {
   input: "input_tokens",
   input_tokens: "input_tokens",

@@ -7,7 +7,7 @@ import {
   loadSource,
   openBillFile,
 } from "../../../bills/import/mod.ts";
-import type { BillImport } from "../../../contract/bills.ts";
+import type { BillImport } from "../../../contract/imports/bills.ts";
 import { messageOf, PurserError } from "../../../kernel/errors.ts";
 import { toIso } from "../../../kernel/clock.ts";
 import type { CommandContext } from "../../command.ts";
