@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { newPlace, type Place } from "../harness/cli_process.ts";
+import { newPlace, type Place, start } from "../harness/cli_process.ts";
 import { inProcess as purser } from "../harness/in_process.ts";
 import { blocks, readDocument, runLines } from "../harness/documents.ts";
 import { inDirectory } from "../harness/in_directory.ts";
@@ -259,6 +259,39 @@ Deno.test("a bill is imported from an API, by the key and the address of the con
     const bytes = await Deno.readFile(`${place.folder}/${name}`);
     assert.ok(!new TextDecoder("latin1").decode(bytes).includes(KEY), name);
   }
+});
+
+Deno.test("a process that is killed in the middle of an import leaves nothing to see, and the next one goes on", async () => {
+  await using place = await newPlace();
+  const api = fakeApi(FAKE_BILLS.find(({ source }) => source === "anthropic")!);
+  const [hanging, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let hangs = true;
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    if (hangs && new URL(request.url).searchParams.has("page")) {
+      hanging.resolve();
+      await released.promise;
+    }
+    return await api.fetch(request.url, { headers: request.headers });
+  });
+  const entry = { source: "anthropic", base_url: `http://127.0.0.1:${server.addr.port}` };
+  Object.assign(place.env, {
+    ANTHROPIC_ADMIN_KEY: KEY,
+    PURSER_CONFIG_JSON: JSON.stringify({ bill_imports: [entry] }),
+  });
+  const args = ["import", "anthropic", "--since", "2026-11-24", "--until", "2026-11-26"];
+  const child = start(place, ["bills", ...args]);
+  await hanging.promise;
+  child.kill("SIGKILL");
+  await child.output();
+  released.resolve();
+  assert.equal((await json(place, "lines")).count, 0);
+  const [cut] = await json(place, "list");
+  assert.deepEqual([cut.status, cut.lines], ["in_progress", 8]);
+  hangs = false;
+  const asked = api.asked.length;
+  assert.equal((await json(place, ...args)).import_id, cut.import_id);
+  assert.deepEqual((await json(place, "lines")).sums, { USD: "1.0288384" });
+  assert.equal(api.asked.length, asked + 1);
 });
 
 Deno.test("what a bill can't be imported with is refused before anything is asked", async () => {

@@ -12,7 +12,15 @@ const DIMENSIONS: Readonly<Record<string, keyof BillLine>> = {
   user_id: "actor",
   service_tier: "serviceTier",
 };
-const DIMENSION_NAMES = [...Object.keys(DIMENSIONS), "batch", "api_source", "size", "source"];
+const DIMENSION_NAMES = [
+  ...Object.keys(DIMENSIONS),
+  "batch",
+  "api_source",
+  "size",
+  "source",
+  "context_level",
+  "vector_store_id",
+];
 
 const OF_MODEL = ["project_id", "api_key_id", "model"];
 
@@ -115,7 +123,7 @@ export default defineBillSource({
   countsBy: "unknown",
   mapping: 1,
   holes: [
-    "Lines have no response id",
+    "Lines have no response id, and the usage of decisions is not read",
     "Costs are by day, and name tier and batch only inside of a text",
     "OpenAI says that usage and costs may differ: costs are what the invoice has",
   ],
@@ -205,7 +213,9 @@ function addUsage(answer: Answer, times: Times, report: string, result: unknown)
     sku: report,
     isBatch: batch === undefined ? undefined : batch === "true",
   };
-  answer.addParts(line, { ...parts(row), requests: row.num_model_requests });
+  // Those of searches are counted with the tokens of their model, too.
+  const requests = report === "web_search_calls" ? undefined : row.num_model_requests;
+  answer.addParts(line, { ...parts(row), requests });
 }
 
 /** The parts by the names that follow the model in a line item. */
