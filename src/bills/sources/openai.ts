@@ -1,7 +1,7 @@
 import { DAY_MS } from "../../kernel/clock.ts";
 import type { BillLine } from "../lines/bill_line.ts";
 import { movePoint } from "../lines/decimal.ts";
-import { Answer, type Fields, minus, textOf, timeOf, windowsOf } from "./answer.ts";
+import { Answer, type Fields, minus, statedOf, textOf, timeOf, windowsOf } from "./answer.ts";
 import { defineBillSource, fetchAll } from "./bill_source.ts";
 
 /** The fields of lines by the names of dimensions. */
@@ -191,14 +191,11 @@ type Times = Pick<BillLine, "startsAt" | "endsAt">;
 
 function dimensionsOf(row: Fields, other: Readonly<Record<string, string | undefined>>) {
   const fields = Object.entries(DIMENSIONS).map(([name, field]) => [field, textOf(row[name])]);
-  const more = {
-    ...other,
-    api_source: textOf(row.api_source),
-    size: textOf(row.size),
-    source: textOf(row.source),
-  };
-  const named = Object.entries(more).filter(([, text]) => text !== undefined);
-  return { ...Object.fromEntries(fields), other: Object.fromEntries(named) } as Partial<BillLine>;
+  const { api_source, size, source } = row;
+  return {
+    ...Object.fromEntries(fields),
+    other: statedOf({ ...other, api_source, size, source }),
+  } as Partial<BillLine>;
 }
 
 function addUsage(answer: Answer, times: Times, report: string, result: unknown): void {
