@@ -169,8 +169,8 @@ Deno.test("a file that can't be read as a bill books nothing, and says why", asy
     assert.equal((await json(place, "lines")).count, 0, name);
   }
   const { code, err } = await run(place, "import", "focus", "--file", `${place.folder}/none.csv`);
-  assert.equal(code, 3, err);
-  assert.match(err, /Cannot read .*none\.csv: no such file/);
+  assert.equal(code, 1, err);
+  assert.match(err, /Cannot read the bill .*none\.csv: no such file/);
 });
 
 Deno.test("a table is read by the names of its columns, and never takes cents for dollars", async () => {
