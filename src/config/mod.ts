@@ -26,6 +26,7 @@ export {
   billedProviders,
   credentialsOf,
   findOwnAddress,
+  isOfCredential,
   type ListenAddress,
   mayPassHeader,
   type ProviderSources,

@@ -85,6 +85,14 @@ export function credentialsOf(provider: string, sources: ProviderSources): strin
   ].filter((value) => !/^[a-z]{0,19}$/i.test(value) && !provider.includes(value));
 }
 
+/** Returns the setting that a provider's credential comes from: the variable of a built-in one, or the name in the config. */
+export const settingOfKey = (provider: string): string =>
+  Object.hasOwn(BUILT_IN, provider) ? BUILT_IN[provider]!.key : provider;
+
+/** Returns whether a header's value is a credential, by its name. */
+export const isOfCredential = (name: string): boolean =>
+  OF_CREDENTIALS.test(name) && !/idempotency/i.test(name);
+
 function splitUrl(url: string): Pick<ProviderAccess, "baseUrl" | "query"> {
   if (!/[?#]/.test(url)) return { baseUrl: url.replace(/\/+$/, ""), query: "" };
   const [base = "", query = ""] = url.replace(/#.*/, "").split(/\?(.*)/);

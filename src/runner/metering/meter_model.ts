@@ -9,6 +9,7 @@ import type {
 } from "@ai-sdk/provider";
 import { Buffer } from "node:buffer";
 import type { Grant } from "../../budgets/reservations/mod.ts";
+import { fieldsOf } from "../../kernel/header_fields.ts";
 import type { ModelCall } from "../../ledger/mod.ts";
 import {
   type AnswerFacts,
@@ -18,12 +19,14 @@ import {
   type CallTerms,
   CANCELLED,
   contentOf,
+  idsIn,
   type OpenCall,
   openCall,
   type UsageReport,
 } from "../../calls/mod.ts";
 import {
   type AnswerUsage,
+  askedIn,
   isFields,
   readAsked,
   type Statement,
@@ -43,6 +46,7 @@ export interface Metering {
   /** The names under which calls are priced and booked. */
   provider: string;
   modelId: string;
+  paidWith?: CallRequest["paidWith"];
   terms: CallTerms;
   /** Books a call that was made, or spools it; resolves when it is durable. */
   book(call: ModelCall, answer: Answer, grant: Grant | undefined): Promise<void>;
@@ -109,13 +113,15 @@ export function meterModel(ctx: CallContext, model: LanguageModelV4, metering: M
 }
 
 function requestOf(
-  { provider, modelId }: Metering,
+  { provider, modelId, paidWith }: Metering,
   options: LanguageModelV4CallOptions,
   isStreamed: boolean,
 ): CallRequest {
   return {
     provider,
     model: modelId,
+    asks: Object.values(options.providerOptions ?? {}).map(askedIn).find(Boolean),
+    paidWith,
     isStreamed,
     settings: options,
     canShorten: true,
@@ -178,7 +184,8 @@ function readResult(
     seen.take(result.response?.body);
     seen.end();
     const serviceTier = serviceTierOf(result.providerMetadata) ?? seen.served().serviceTier;
-    const { id: responseId, modelId: responseModel } = result.response ?? {};
+    const { id: responseId, modelId: responseModel, headers: sent } = result.response ?? {};
+    const headers = sent && fieldsOf(sent);
     return {
       answer: answerOf(result.content, result.finishReason),
       report: {
@@ -188,8 +195,9 @@ function readResult(
         statement: statementOf(seen, {
           usage: result.usage,
           metadata: result.providerMetadata,
-          headers: result.response?.headers,
+          headers,
         }),
+        ...(headers && { ids: idsIn(headers) }),
         responseId,
         responseModel,
       },
@@ -234,12 +242,13 @@ const INTERRUPTED = "interrupted";
  * with the counts that have arrived.
  */
 function meterStream(
-  { stream: source, request, response: { headers } = {} }: LanguageModelV4StreamResult,
+  { stream: source, request, response: { headers: sent } = {} }: LanguageModelV4StreamResult,
   call: MeteredCall,
   model: LanguageModelV4,
   { abortSignal: signal, includeRawChunks }: LanguageModelV4CallOptions,
 ): ReadableStream<Part> {
   const { provider } = model;
+  const headers = sent && fieldsOf(sent);
   const reader = source.getReader();
   const answer = emptyAnswer();
   const asked = () => readAsked([request?.body, call.options]);
@@ -267,6 +276,7 @@ function meterStream(
       statement: counted || seen.isFinal()
         ? { ...statementOf(seen, { usage, metadata, headers }), isStreamed: true }
         : undefined,
+      ...(headers && { ids: idsIn(headers) }),
       ...response,
       errorType: errorType ?? (reported ? INTERRUPTED : undefined),
       brokenBy: brokenBy ?? reported?.error,
@@ -360,18 +370,14 @@ function statementOf(
   { usage: { raw } = {}, metadata, headers }: {
     usage?: Pick<LanguageModelV4Usage, "raw">;
     metadata: Metadata | undefined;
-    headers: Readonly<Record<string, string>> | undefined;
+    headers: Pick<Headers, "get"> | undefined;
   },
 ): Statement {
   const { usage = raw, gateway = metadata?.gateway } = seen.statement();
   return {
     usage,
     ...(isFields(gateway) && { gateway }),
-    ...(headers && {
-      headers: {
-        get: (name) => Object.entries(headers).find(([each]) => each.toLowerCase() === name)?.[1] ?? null,
-      },
-    }),
+    ...(headers && { headers }),
   };
 }
 

@@ -1,0 +1,139 @@
+import { createHash } from "node:crypto";
+import { eq } from "drizzle-orm";
+import type { ListedUpstream, Upstream as UpstreamOnWire } from "../contract/costs/upstreams.ts";
+import { type Clock, toIso } from "../kernel/clock.ts";
+import { PurserError } from "../kernel/errors.ts";
+import {
+  auditEntry,
+  type Author,
+  type Query,
+  type SqlValue,
+  type Statement,
+  type Store,
+  tables,
+} from "../store/mod.ts";
+import type { ModelCall } from "./model_call.ts";
+
+/**
+ * The credential and the account that pay for a call, as far as they are known: with its provider, this is how the provider's bill and the
+ * ledger name the same calls. It never has a key.
+ */
+export interface Upstream {
+  /** The variable or the provider of the config that the key came from, or `client` for a key that a client has sent. */
+  credential?: string | undefined;
+  /** See `hashCredential()`. */
+  keyHash?: string | undefined;
+  /** The provider's id of the account, such as an organization. */
+  account?: string | undefined;
+  /** The provider's name of a project within it. */
+  project?: string | undefined;
+}
+
+const COLUMNS = ["upstream_id", "provider", "credential", "key_hash", "account", "project"];
+const INSERT = `INSERT INTO upstreams (${COLUMNS.join(", ")})
+SELECT ${
+  COLUMNS.map((column) => `v.${column}`).join(", ")
+} FROM each_row v WHERE true ON CONFLICT DO NOTHING`;
+
+/** The ids of the upstreams of this process, by their fields. They are few, unless a witness makes them up. */
+const ids = new Map<string, number>();
+const MAX_IDS = 10_000;
+
+/** Returns the id of what a call was paid with, which is the same in each process; null if nothing is known of it. */
+export function upstreamIdOf(
+  { provider, upstream, upstreamId }: Pick<ModelCall, "provider" | "upstream" | "upstreamId">,
+): number | null {
+  if (!upstream) return upstreamId ?? null;
+  const { credential = "", keyHash = "", account = "", project = "" } = upstream;
+  if (credential === "" && account === "" && project === "") return null;
+  const text = `${provider}\0${credential}\0${keyHash}\0${account}\0${project}`;
+  let id = ids.get(text);
+  if (id === undefined) {
+    id = parseInt(createHash("sha256").update(text).digest("hex").slice(0, 13), 16);
+    if (ids.size >= MAX_IDS) ids.clear();
+    ids.set(text, id);
+  }
+  return id;
+}
+
+/** Returns the statement that stores what calls were paid with, unless `known` has it, and the ids. */
+export function recordUpstreams(
+  calls: readonly Pick<ModelCall, "provider" | "upstream">[],
+  known: ReadonlySet<number>,
+): { statements: Statement[]; upstreamIds: number[] } {
+  const fresh = new Map<number, SqlValue[]>();
+  for (const { provider, upstream } of calls) {
+    const id = upstream ? upstreamIdOf({ provider, upstream }) : null;
+    if (id === null || known.has(id)) continue;
+    const { credential, keyHash, account, project } = upstream!;
+    fresh.set(id, [id, provider, credential ?? null, keyHash ?? null, account ?? null, project ?? null]);
+  }
+  if (fresh.size === 0) return { statements: [], upstreamIds: [] };
+  const each = { columns: COLUMNS, integers: ["upstream_id"], rows: [...fresh.values()] };
+  return { statements: [{ sql: INSERT, each }], upstreamIds: [...fresh.keys()] };
+}
+
+/** Returns the id of an upstream as the API has it. */
+export const toUpstreamId = (id: number): string => `ups_${id.toString(16).padStart(13, "0")}`;
+
+const { upstreams } = tables;
+
+function toWire({ upstreamId, keyHash, keyId, ...row }: typeof upstreams.$inferSelect): UpstreamOnWire {
+  return { upstream_id: toUpstreamId(upstreamId), ...row, key_hash: keyHash, key_id: keyId };
+}
+
+/** Reads what a call was paid with; undefined if there is none of that id. */
+export async function findUpstream(query: Query, upstreamId: number): Promise<UpstreamOnWire | undefined> {
+  const [row] = await query.select().from(upstreams).where(eq(upstreams.upstreamId, upstreamId));
+  return row && toWire(row);
+}
+
+// A scan of the calls since a time: an index for it would be written with each call.
+const LIST = `SELECT u.upstream_id, coalesce(c.calls, 0), c.last_at FROM upstreams u LEFT JOIN
+  (SELECT upstream_id, count(*) AS calls, max(at) AS last_at FROM calls WHERE at >= ?1 AND adjusts IS NULL AND upstream_id IS NOT NULL
+    GROUP BY upstream_id) c ON c.upstream_id = u.upstream_id
+ORDER BY u.provider, u.credential, u.upstream_id`;
+
+/** Lists what calls are paid with, with the number of calls since a time and the last one. */
+export async function listUpstreams(
+  { store, query }: { store: Store; query: Query },
+  since: number,
+): Promise<ListedUpstream[]> {
+  const rows = await query.select().from(upstreams);
+  const byId = new Map(rows.map((row) => [row.upstreamId, toWire(row)]));
+  return (await store.read({ sql: LIST, args: [since] })).rows.flatMap(([id, calls, lastAt]) => {
+    const upstream = byId.get(Number(id));
+    return upstream
+      ? [{
+        ...upstream,
+        model_calls: Number(calls),
+        last_used_at: lastAt === null ? null : toIso(Number(lastAt)),
+      }]
+      : [];
+  });
+}
+
+/**
+ * Sets the provider's id of a key, by which its bills name it.
+ *
+ * @throws {PurserError} `not_found`
+ */
+export async function setUpstreamKey(
+  { store, query, clock, author }: { store: Store; query: Query; clock: Pick<Clock, "now">; author: Author },
+  id: string,
+  keyId: string | null,
+): Promise<UpstreamOnWire> {
+  const upstreamId = parseInt(id.slice("ups_".length), 16);
+  const before = await findUpstream(query, upstreamId);
+  if (!before) throw new PurserError("not_found", `Cannot find upstream ${id}; see purser upstreams list`);
+  const change = { action: "changed", kind: "upstream", id, name: before.credential } as const;
+  await store.write([
+    { sql: "UPDATE upstreams SET key_id = ?1 WHERE upstream_id = ?2", args: [keyId, upstreamId] },
+    auditEntry({ author, now: clock.now() }, {
+      ...change,
+      before: { key_id: before.key_id },
+      after: { key_id: keyId },
+    }),
+  ]);
+  return { ...before, key_id: keyId };
+}
