@@ -91,11 +91,14 @@ function compareUnit(
   const list = setup.hasCosts ? line?.list ?? 0n : amount;
   let left = list - ours - known;
   for (const one of volumes) {
-    // What has no price of the ledger is priced by the bill.
-    const rest = one.amount === undefined ? left : 0n;
-    if (one.amount === undefined) left = 0n;
-    found.add(one.cause, one.part, one.quantity, one.amount ?? rest, one.evidence);
-    one.amount ??= rest;
+    // What has no price of the ledger is priced by the bill: of an amount for all parts, all together.
+    const isWhole = one.amount === undefined && name === "";
+    if (one.amount === undefined) {
+      one.amount = left;
+      left = 0n;
+    }
+    if (!isWhole) found.add(one.cause, one.part, one.quantity, one.amount, one.evidence);
+    else if (one.amount !== 0n) found.add(one.cause, "", 0n, one.amount, one.evidence);
   }
   if (amount !== list) {
     found.add("discount", name, 0n, amount - list, "the line states a price before discounts");

@@ -100,8 +100,8 @@ export function moveCacheKinds(cell: Cell): void {
 
 /** A quantity that may be next door. */
 interface Pending {
-  /** Undefined for the calls from before the first bucket. */
-  cell: Cell | undefined;
+  cell: Cell;
+  /** Positive where the bill has more. */
   left: MicroUnits;
 }
 
@@ -109,19 +109,18 @@ interface Pending {
 interface Chain {
   /** The end of the last bucket. */
   last: number;
-  /** By part, the oldest first. */
+  /** By part, the oldest first; all of one sign. */
   pending: Map<string, Pending[]>;
   /** What calls that cross a border could move over it, by border and part. */
   crossing: Map<number, Map<string, MicroUnits>>;
 }
 
 /**
- * Explains what the provider has counted in a later bucket than the ledger, or with the direction -1 in an earlier one: at most what
- * the calls that cross the border between both can have moved, and only where one bucket lacks what another one has too much.
+ * Explains what the provider has counted in another bucket than the ledger: at most what the calls that cross the border between both
+ * can have moved, and only where one bucket lacks what the other one has too much.
  */
 export class BorderBand {
   readonly #chains = new Map<string, Chain>();
-  direction: 1n | -1n = 1n;
 
   constructor(readonly firstBorder: number) {}
 
@@ -141,30 +140,31 @@ export class BorderBand {
     parts.set(part, (parts.get(part) ?? 0n) + quantity);
   }
 
-  /** Moves quantities into the next cell of a chain. */
+  /** Moves quantities between the next cell of a chain and those before it. */
   pass(name: string, cell: Cell): void {
     const chain = this.#chain(name);
+    const isFirst = chain.last === this.firstBorder;
+    if (isFirst && cell.startsAt === this.firstBorder) {
+      explainOutside(cell, chain.crossing.get(this.firstBorder), "calls at the start of the month");
+    }
     this.#crossTo(chain, cell);
     for (const [part, rest] of [...cell.rest]) {
-      const signed = rest * this.direction;
       const pending = chain.pending.get(part);
-      if (signed < 0n) {
-        if (pending) pending.push({ cell, left: -signed });
-        else chain.pending.set(part, [{ cell, left: -signed }]);
-      } else if (pending) this.#take(cell, part, signed, pending);
+      if (pending?.length && pending[0]!.left > 0n !== rest > 0n) take(cell, part, pending);
+      const left = cell.rest.get(part) ?? 0n;
+      if (left === 0n) continue;
+      if (pending) pending.push({ cell, left });
+      else chain.pending.set(part, [{ cell, left }]);
     }
   }
 
-  /** Explains what may have left the last bucket of all for the next month. */
+  /** Explains what may have left the last bucket of all for the next month, or come from it. */
   end(border: number): void {
     for (const { pending, crossing } of this.#chains.values()) {
-      for (const [part, quantity] of crossing.get(border) ?? []) {
-        let room = quantity;
-        for (const { cell, left } of [...pending.get(part) ?? []].reverse()) {
-          if (!cell || cell.endsAt !== border || cell.isFinal) continue;
-          const taken = lesser(room, left);
-          explain(cell, part, -taken * this.direction, "boundary", "calls at the end of the month");
-          room -= taken;
+      const last = [...pending.values()].flat().map(({ cell }) => cell);
+      for (const cell of new Set(last)) {
+        if (cell.endsAt === border && !cell.isFinal) {
+          explainOutside(cell, crossing.get(border), "calls at the end of the month");
         }
       }
     }
@@ -174,21 +174,17 @@ export class BorderBand {
   #crossTo(chain: Chain, { startsAt, endsAt }: Cell): void {
     const { last: from, pending, crossing } = chain;
     const width = endsAt - startsAt;
-    const first = crossing.get(from);
-    if (from === this.firstBorder) {
-      for (const [part, quantity] of first ?? []) pending.set(part, [{ cell: undefined, left: quantity }]);
-    }
     for (const [part, waiting] of pending) {
-      let room = first?.get(part) ?? 0n;
+      let room = crossing.get(from)?.get(part) ?? 0n;
       for (let border = from + width; border <= startsAt && room > 0n; border += width) {
         room = lesser(room, crossing.get(border)?.get(part) ?? 0n);
       }
       const kept: Pending[] = [];
       for (let index = waiting.length - 1; index >= 0 && room > 0n; index--) {
-        const { cell, left: all } = waiting[index]!;
-        const left = cell?.isFinal ? 0n : lesser(room, all);
-        if (left > 0n) kept.unshift({ cell, left });
-        room -= left;
+        const { cell, left } = waiting[index]!;
+        const size = cell.isFinal ? 0n : lesser(room, sizeOf(left));
+        if (size > 0n) kept.unshift({ cell, left: left < 0n ? -size : size });
+        room -= size;
       }
       if (kept.length > 0) pending.set(part, kept);
       else pending.delete(part);
@@ -196,20 +192,28 @@ export class BorderBand {
     for (const border of crossing.keys()) if (border <= startsAt) crossing.delete(border);
     chain.last = endsAt;
   }
+}
 
-  #take(cell: Cell, part: string, wanted: MicroUnits, pending: Pending[]): void {
-    for (let left = wanted; left > 0n && pending.length > 0;) {
-      const one = pending.at(-1)!;
-      const taken = lesser(left, one.left);
-      const evidence = one.cell
-        ? "calls that began in one bucket and ended in another"
-        : "calls that began before the month";
-      explain(cell, part, taken * this.direction, "boundary", evidence);
-      if (one.cell) explain(one.cell, part, -taken * this.direction, "boundary", evidence);
-      left -= taken;
-      one.left -= taken;
-      if (one.left === 0n) pending.pop();
-    }
+/** Explains what may be in the bucket next door, which is none of the month. */
+function explainOutside(cell: Cell, crossing: ReadonlyMap<string, MicroUnits> | undefined, evidence: string): void {
+  for (const [part, room] of crossing ?? []) {
+    const rest = cell.rest.get(part) ?? 0n;
+    const size = lesser(room, sizeOf(rest));
+    explain(cell, part, rest < 0n ? -size : size, "boundary", evidence);
+  }
+}
+
+/** Nets what is left of a cell with what the buckets before it have of the opposite sign, the latest first. */
+function take(cell: Cell, part: string, pending: Pending[]): void {
+  const evidence = "calls that began in one bucket and ended in another";
+  for (let rest = cell.rest.get(part)!; rest !== 0n && pending.length > 0; rest = cell.rest.get(part) ?? 0n) {
+    const one = pending.at(-1)!;
+    const size = lesser(sizeOf(rest), sizeOf(one.left));
+    const taken = rest < 0n ? -size : size;
+    explain(cell, part, taken, "boundary", evidence);
+    explain(one.cell, part, -taken, "boundary", evidence);
+    one.left += taken;
+    if (one.left === 0n) pending.pop();
   }
 }
 

@@ -158,7 +158,6 @@ export class Reconciler {
     this.#place(usage, [...day.calls], hasRequests, day);
     moveDimensions(usage);
     for (const cell of usage.all.values()) moveCacheKinds(cell);
-    this.#band.direction = this.#countsBy === "end" ? -1n : 1n;
     const cells = [...usage.all.values()].sort((one, other) => one.startsAt - other.startsAt);
     for (const cell of cells) if (cell.responseId === undefined && !isLate(cell, this.setup)) this.#band.pass(cell.chain, cell);
     const money = new Cells(
@@ -259,7 +258,9 @@ export class Reconciler {
       responseId === undefined && (began >= startsAt || isFirst) &&
       usage.bucketOf(began) !== usage.bucketOf(endedAt)
     );
-    if (setup.terms.countsBy === "unknown" && crossing.length > 0) {
+    // A day without its whole bill says nothing: fewer calls would always fit better.
+    const isTold = !isLate({ startsAt, endsAt }, setup);
+    if (setup.terms.countsBy === "unknown" && isTold && crossing.length > 0) {
       const rest = restOf(usage);
       const other = this.#countsBy === "start" ? "end" : "start";
       const swap = (from: "start" | "end", to: "start" | "end") => {

@@ -157,8 +157,9 @@ export function makeMonth(seed: number, unexplained = 0n): Month {
   const calls: SimulatedCall[] = [];
   const bill: Billed[] = [];
   let matched = 0n;
-  const countsBy = next() < 0.5 ? "start" : "end";
-  const isUnknown = next() < 0.5;
+  const countsBy = isByCall || next() < 0.5 ? "start" : "end";
+  // Calls that are counted by the other rule leave open which one it is.
+  const isUnknown = next() < 0.5 && !injected.includes("boundary");
   const wholeUntil = injected.includes("late") ? to - DAY : to;
 
   const amountOf = (model: string, counts: Counts) =>
