@@ -24,7 +24,7 @@ export const bills: readonly string[] = [
   ended_at ${INTEGER}
 )`,
   `CREATE INDEX bill_imports_of_source ON bill_imports (source, created_at)`,
-  // state: staged until its import is done, then current, then replaced by a revision. natural_key, content: hashes of the fields of
+  // state: staged until its import is done, then current, then replaced by a revision or by nothing, by the import in replaced_by. natural_key, content: hashes of the fields of
   // NATURAL_KEY, and of the others. month: the period that it belongs to, 'YYYY-MM': that of its start, or a later one where that was closed. quantity, amount, list_amount: decimal texts.
   // amount_nano_usd: of amount, rounded half to even; null in another currency.
   `CREATE TABLE bill_lines (
@@ -68,4 +68,5 @@ export const bills: readonly string[] = [
   `CREATE INDEX bill_lines_by_month ON bill_lines (source, month) WHERE state = 'current'`,
   `CREATE INDEX bill_lines_by_key ON bill_lines (source, account, natural_key)`,
   `CREATE INDEX bill_lines_of_import ON bill_lines (import_id)`,
+  `CREATE INDEX bill_lines_replaced_by ON bill_lines (replaced_by) WHERE replaced_by IS NOT NULL`,
 ];

@@ -84,6 +84,7 @@ const ADDED: Readonly<Record<number, readonly string[]>> = {
     ...refuse("audit_entries", "the audit log is append-only", "UPDATE", "DELETE"),
     ...numbered("audit_entries", "position"),
   ],
+  34: numbered("bill_lines", "position"),
 };
 
 /** The steps of a schema in PostgreSQL. */

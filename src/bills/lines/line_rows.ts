@@ -1,0 +1,191 @@
+import { createHash } from "node:crypto";
+import { toIso } from "../../kernel/clock.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import { toCanonicalText } from "../../kernel/json/canonical_json.ts";
+import { roundUsd } from "../../kernel/money.ts";
+import { withoutUndefined } from "../../kernel/records.ts";
+import { type SqlValue, type Store, toObjects } from "../../store/mod.ts";
+import { BILL_CATEGORIES, BILL_SERIES, type BillLine, NATURAL_KEY } from "./bill_line.ts";
+import { formatDecimal, parseDecimal } from "./decimal.ts";
+
+/* The rows of the lines of bills. */
+
+const TEXTS = [
+  ...[
+    "responseId",
+    "model",
+    "part",
+    "sku",
+    "credential",
+    "project",
+    "actor",
+    "serviceTier",
+    "region",
+    "speed",
+  ],
+  ...["context", "quantity", "unit", "amount", "listAmount", "currency"],
+] as const satisfies readonly (keyof BillLine)[];
+const DECIMALS = ["quantity", "amount", "listAmount"] as const;
+
+const columnOf = (field: string) => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** The columns of a line, in the order of the values that `toRow()` returns. */
+export const LINE_COLUMNS = [
+  ...["natural_key", "content", "month", "series", "category", "starts_at", "ends_at", "is_batch", "other"],
+  ...["amount_nano_usd", "list_nano_usd", "is_equivalent"],
+  ...TEXTS.map(columnOf),
+];
+/** Those of them that are integers. */
+export const LINE_INTEGERS = [
+  "starts_at",
+  "ends_at",
+  "is_batch",
+  "amount_nano_usd",
+  "list_nano_usd",
+  "is_equivalent",
+];
+
+/** The longest text of a line, in characters. */
+const MAX_TEXT = 1_000;
+
+/** Returns the period of a line: the month of its start in UTC, `YYYY-MM`. */
+export const periodOf = ({ startsAt }: Pick<BillLine, "startsAt">): string => toIso(startsAt).slice(0, 7);
+
+/**
+ * Returns the row of a line. Decimal numbers lose their exponents and trailing zeros, and no digit.
+ *
+ * @throws {PurserError} `invalid` for a line that can't be kept
+ */
+export function toRow(line: BillLine): SqlValue[] {
+  const checked = checkLine(line);
+  const isUsd = checked.currency === "USD";
+  const nano = (amount: string | undefined) => amount === undefined || !isUsd ? null : roundUsd(amount);
+  return [
+    hashOf(pick(checked, (field) => (NATURAL_KEY as readonly string[]).includes(field))),
+    hashOf(pick(checked, (field) => !(NATURAL_KEY as readonly string[]).includes(field))),
+    periodOf(checked),
+    ...[checked.series, checked.category, checked.startsAt, checked.endsAt],
+    checked.isBatch === undefined ? null : Number(checked.isBatch),
+    checked.other === undefined ? null : toCanonicalText(checked.other),
+    ...[nano(checked.amount), nano(checked.listAmount), Number(checked.isEquivalent ?? false)],
+    ...TEXTS.map((field) => checked[field] ?? null),
+  ];
+}
+
+const pick = (line: BillLine, has: (field: string) => boolean) =>
+  Object.fromEntries(Object.entries(line).filter(([field]) => has(field)));
+
+/** 128 bits: two lines of one source never have the same by chance. */
+const hashOf = (value: object) =>
+  createHash("sha256").update(toCanonicalText(value)).digest("hex").slice(0, 32);
+
+function checkLine(given: BillLine): BillLine {
+  const line = withoutUndefined(given) as BillLine;
+  const refuse = (fault: string) => new PurserError("invalid", `Cannot keep a line of a bill: ${fault}`);
+  if (!BILL_SERIES.includes(line.series)) throw refuse(`it has the series ${line.series}`);
+  if (!BILL_CATEGORIES.includes(line.category)) throw refuse(`it has the category ${line.category}`);
+  const isTime = (at: number) => Number.isSafeInteger(at) && at > 0 && at < 253_402_300_800_000;
+  if (!isTime(line.startsAt) || !isTime(line.endsAt) || line.endsAt < line.startsAt) {
+    throw refuse("its time is missing, or ends before it starts");
+  }
+  if ((line.amount ?? line.listAmount) !== undefined && !/^[A-Z]{3}$/.test(line.currency ?? "")) {
+    throw refuse("it has an amount without a currency of three capital letters");
+  }
+  const texts = TEXTS.filter((field) => line[field] !== undefined);
+  const isText = (text: unknown) =>
+    typeof text === "string" && text.length <= MAX_TEXT && !text.includes("\0");
+  const other = Object.entries(line.other ?? {}).flat();
+  if (!texts.every((field) => isText(line[field])) || !other.every(isText) || other.length > 100) {
+    throw refuse(`a text of it has more than ${MAX_TEXT} characters, or a NUL`);
+  }
+  for (const field of DECIMALS) {
+    const text = line[field];
+    if (text !== undefined) {
+      line[field] = formatDecimal(parseDecimal(text, `the ${field} of a line of a bill`));
+    }
+  }
+  if (line.other && Object.keys(line.other).length === 0) delete line.other;
+  return line;
+}
+
+/** A line as it is kept. */
+export interface KeptLine extends BillLine {
+  position: number;
+  source: string;
+  account: string;
+  importId: string;
+  state: "current" | "replaced";
+  /** 1, and one more for each change. */
+  revision: number;
+  /** The import that has replaced it. */
+  replacedBy?: string;
+  /** The period that it belongs to. */
+  month: string;
+  /** The amount in nano-USD, rounded half to even; undefined in another currency. */
+  amountNanoUsd?: bigint;
+}
+
+/** The lines to read. */
+export interface LineFilter {
+  source?: string | undefined;
+  account?: string | undefined;
+  month?: string | undefined;
+  /** Of their start, in milliseconds since the epoch: [from, to). */
+  from?: number | undefined;
+  to?: number | undefined;
+  /** Default: `current`. */
+  state?: KeptLine["state"] | undefined;
+}
+
+const READ_COLUMNS = [
+  ...["position", "source", "account", "import_id", "state", "revision", "replaced_by"],
+  ...LINE_COLUMNS,
+];
+
+/** Reads at most `limit` lines after a position, in the order in which they came. */
+export async function readBillLines(
+  { store }: { store: Pick<Store, "read"> },
+  { source, account, month, from, to, state = "current" }: LineFilter,
+  { after = 0, limit }: { after?: number | undefined; limit: number },
+): Promise<KeptLine[]> {
+  const conditions: (readonly [string, SqlValue | undefined])[] = [
+    ["source = ?", source],
+    ["account = ?", account],
+    ["month = ?", month],
+    ["starts_at >= ?", from],
+    ["starts_at < ?", to],
+    ["position > ?", after],
+  ];
+  const given = conditions.filter(([, value]) => value !== undefined);
+  const where = [`state = '${state === "current" ? "current" : "replaced"}'`, ...given.map(([sql]) => sql)];
+  const result = await store.read({
+    sql: `SELECT ${READ_COLUMNS.join(", ")} FROM bill_lines WHERE ${
+      where.join(" AND ")
+    } ORDER BY position LIMIT ?`,
+    args: [...given.map(([, value]) => value!), limit],
+  });
+  return toObjects(result).map(fromRow);
+}
+
+function fromRow(row: Record<string, SqlValue>): KeptLine {
+  const text = (column: string) => row[column] as string | null ?? undefined;
+  return withoutUndefined({
+    position: Number(row.position),
+    source: row.source,
+    account: row.account,
+    importId: row.import_id,
+    state: row.state,
+    revision: Number(row.revision),
+    replacedBy: text("replaced_by"),
+    month: row.month,
+    series: row.series,
+    category: row.category,
+    startsAt: Number(row.starts_at),
+    endsAt: Number(row.ends_at),
+    isBatch: row.is_batch === null ? undefined : Number(row.is_batch) !== 0,
+    other: row.other === null ? undefined : JSON.parse(row.other as string),
+    isEquivalent: Number(row.is_equivalent) !== 0 || undefined,
+    amountNanoUsd: row.amount_nano_usd === null ? undefined : BigInt(row.amount_nano_usd as bigint),
+    ...Object.fromEntries(TEXTS.map((field) => [field, text(columnOf(field))])),
+  }) as unknown as KeptLine;
+}
