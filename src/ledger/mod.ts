@@ -14,7 +14,7 @@ export {
 } from "./calendars.ts";
 export { listCalls, recordCalls, recordPrices, TOKEN_COLUMNS, toModelCall } from "./calls.ts";
 export { sumSteps, toCostEvent } from "./cost_events.ts";
-export { toOtherModels, usageFromWire } from "./other_models.ts";
+export { partsFromWire, toOtherModels, usageFromWire } from "./other_models.ts";
 export { MAX_AHEAD_MS, type ModelCall, valueOf } from "./model_call.ts";
 export { ENTRY, isStanding, withAdjustments, withEntries } from "./adjustments.ts";
 export { detailsOf } from "./call_details.ts";
