@@ -24,6 +24,21 @@ export interface ProviderSettings {
   passHeaders?: string[];
 }
 
+/** A source of bills of the config, as an entry of `bill_imports`. */
+export interface BillSetting {
+  source: string;
+  /** The provider's account. */
+  account?: string;
+  /** The environment variable that has the key; default: that of the source. */
+  keyEnv?: string;
+  /** The absolute path of a file that has the key instead. */
+  keyFile?: string;
+  /** The address of the API, such as that of a proxy; default: the source's own. */
+  baseUrl?: string;
+  /** True for usage by the minute. */
+  isByMinute?: boolean;
+}
+
 /**
  * Every setting of a Purser process, after precedence: those with one value, and those that have a form of their own. Secrets
  * are in plaintext: never log all of it.
@@ -73,6 +88,8 @@ export interface Config extends Settings {
   planPrices?: Readonly<Record<string, number>>;
   /** The scopes of telemetry whose sums are booked where no call lies beneath. */
   importSums?: string[];
+  /** The bills that a server imports every day, and the access to their sources. */
+  billImports?: BillSetting[];
   /** The lowest severity of anomalies that channels are notified of. Undefined: none. */
   notifyAnomaliesFrom?: Severity;
   /** The keys and tokens of profiles that are not selected; they are never sent, and never shown either. */

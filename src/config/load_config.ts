@@ -18,7 +18,7 @@ import {
   findSpoolFolder,
   type Platform,
 } from "./environment.ts";
-import type { Config, ConfigOptions, ProviderSettings } from "./config.ts";
+import type { BillSetting, Config, ConfigOptions, ProviderSettings } from "./config.ts";
 import { readSettings, type Settings } from "./settings.ts";
 
 /**
@@ -87,6 +87,7 @@ export async function loadConfig(input: {
   if (others.length > 0) config.otherSecrets = others as string[];
   if (file.import?.plans) Object.assign(config, plansOf(file.import.plans));
   if (file.import?.sums) config.importSums = file.import.sums;
+  if (file.bill_imports) config.billImports = file.bill_imports.map(inCamelCase) as unknown as BillSetting[];
   const notifyFrom = file.anomalies?.notify_from;
   if (notifyFrom !== undefined) config.notifyAnomaliesFrom = notifyFrom;
   if (configPath !== undefined) config.configPath = configPath;

@@ -11,7 +11,7 @@ export {
 export { SETTING_ROWS, type Settings, withDefaults } from "./settings.ts";
 export { describeIssue } from "./file/describe_issue.ts";
 export { loadConfig, openProfiles, readConfigPrices, readKeyFile } from "./load_config.ts";
-export { type Config, type ProviderSettings, secretsOf } from "./config.ts";
+export { type BillSetting, type Config, type ProviderSettings, secretsOf } from "./config.ts";
 export {
   currentPlatform,
   type Environment,

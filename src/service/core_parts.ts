@@ -7,7 +7,14 @@ import type { BudgetInCode } from "../budgets/mod.ts";
 import type { KnownBudgets } from "../budgets/known/mod.ts";
 import type { BudgetGate } from "../budgets/reservations/mod.ts";
 import type { Bus, Feed } from "../bus/mod.ts";
-import type { Config, Environment, ListenAddress, ProviderSources, Settings } from "../config/mod.ts";
+import type {
+  BillSetting,
+  Config,
+  Environment,
+  ListenAddress,
+  ProviderSources,
+  Settings,
+} from "../config/mod.ts";
 import type { BuiltInChannels, Channels, ChannelsOptions } from "../delivery/channels/mod.ts";
 import type { OutboxChannel } from "../delivery/mod.ts";
 import type { RequestLimitSettings } from "../contract/limits.ts";
@@ -138,6 +145,12 @@ export interface CoreParts extends Settings {
   planPrices: Readonly<Record<string, number>>;
   /** The scopes of telemetry whose sums are booked where no call lies beneath. */
   sums: readonly string[];
+  /** The bills that a server imports every day, and the access to their sources. */
+  billImports: readonly BillSetting[];
+  /** Absolute paths of modules that define channels, importers and sources of bills. */
+  plugins: readonly string[];
+  /** Makes the requests to the APIs of sources of bills; default: that of the runtime. */
+  fetch: typeof globalThis.fetch | undefined;
   /** The config file that the settings come from, if any. */
   configPath: string | undefined;
   /** The address that a server of these settings listens on; null where the settings have none. */

@@ -132,6 +132,9 @@ export async function openParts(options: CoreOptions, wakeDispatcher: () => void
       plans: config.importPlans ?? [],
       planPrices: config.planPrices ?? {},
       sums: config.importSums ?? [],
+      billImports: config.billImports ?? [],
+      plugins: config.plugins ?? [],
+      fetch: options.fetch,
       configPath: config.configPath,
       listenAddress: config.host === undefined || config.port === undefined
         ? null

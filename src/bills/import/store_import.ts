@@ -208,7 +208,7 @@ const FINISH = `UPDATE bill_imports SET status = 'done', page = NULL, ended_at =
   new_lines = (SELECT count(*) FROM bill_lines WHERE import_id = ?1 AND state = 'current' AND revision = 1),
   revised_lines = (SELECT count(*) FROM bill_lines WHERE replaced_by = ?1) WHERE import_id = ?1`;
 
-/** What the lines of a source mean. */
+/** The meaning of the lines of a source. */
 export interface LinesOf {
   /** The series that it has for the whole window: lines of earlier imports in it that it has no more are replaced. Empty: no such. */
   wholeSeries: readonly BillLine["series"][];

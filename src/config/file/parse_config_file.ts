@@ -147,6 +147,19 @@ const Plan = z.union([
  */
 const Import = z.strictObject({ plans: z.array(Plan), sums: z.array(z.string().min(1)) }).partial();
 
+/** The bills to import every day. */
+const BillImport = z.strictObject({
+  source: z.string().min(1),
+  account: z.string().min(1).optional(),
+  key_env: z.string().regex(/^[A-Za-z_]\w*$/, "must be the name of an environment variable").optional(),
+  key_file: z.string().min(1).optional(),
+  base_url: z.url({ protocol: /^https?$/, error: describeUrl }).optional(),
+  is_by_minute: z.boolean().optional(),
+}).refine((entry) => entry.key_env === undefined || entry.key_file === undefined, {
+  path: ["key_file"],
+  error: "cannot be combined with key_env; remove one of them",
+});
+
 const network = z.union([z.cidrv4(), z.cidrv6()], { error: "must be a network such as 10.0.0.0/8" });
 
 /** The limits that protect a server from its clients: on connections, and on requests. */
@@ -204,6 +217,7 @@ export const ConfigFile = z.strictObject({
   limits: Limits,
   anomalies: Anomalies,
   import: Import,
+  bill_imports: z.array(BillImport),
 }).partial().superRefine((file, { addIssue }) => {
   if (file.api_key === undefined || file.api_key_file === undefined) return;
   const message = "cannot be combined with api_key; remove one of them";
@@ -217,6 +231,7 @@ export function keysKnownAt(path: readonly PropertyKey[]): string[] {
   if (path.length === 2 && path[0] === "providers") return Object.keys(Provider.shape);
   if (path.length === 2 && path[0] === "prices") return Object.keys(PriceOverride.shape);
   if (path.length === 2 && path[0] === "profiles") return Object.keys(Profile.shape);
+  if (path.length === 2 && path[0] === "bill_imports") return Object.keys(BillImport.shape);
   if (path.length === 1 && path[0] === "limits") return Object.keys(Limits.shape);
   if (path.length === 1 && path[0] === "anomalies") return Object.keys(Anomalies.shape);
   if (path.length === 1 && path[0] === "import") return Object.keys(Import.shape);
@@ -255,6 +270,7 @@ export function parseConfigFile(
   if (file.tools) file.tools = file.tools.map(locate);
   if (file.plugins) file.plugins = file.plugins.map(locate);
   if (file.spool_folder !== undefined) file.spool_folder = locate(file.spool_folder);
+  for (const entry of file.bill_imports ?? []) if (entry.key_file) entry.key_file = locate(entry.key_file);
   if (file.channels) file.channels = file.channels.map((channel) => resolveFileRefs(channel, locate));
   locateTargets(file, { profile: input.profile, locate });
   return { file, configPath };

@@ -1,5 +1,6 @@
-import { messageOf, PurserError } from "../../kernel/errors.ts";
-import { importFile } from "../../kernel/files/import_file.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import type { importFile } from "../../kernel/files/import_file.ts";
+import { loadDefinitions } from "../../kernel/files/load_definitions.ts";
 import { nearestName } from "../../kernel/nearest_name.ts";
 import { usageOf } from "../../pricing/mod.ts";
 import { defineImporter, IMPORTER_CONTRACT, type ImporterKit, type LogImporter } from "./importer.ts";
@@ -11,7 +12,7 @@ import { IMPORTERS } from "./registry.ts";
  * for an importer that this version can't use.
  */
 export async function loadImporters(
-  { names, plugins, load = importFile }: {
+  { names, plugins, load }: {
     names?: readonly string[];
     /** Absolute paths. */
     plugins: readonly string[];
@@ -20,9 +21,9 @@ export async function loadImporters(
 ): Promise<LogImporter[]> {
   const wanted = names ?? Object.keys(IMPORTERS);
   const isPlugin = (name: string) => !Object.hasOwn(IMPORTERS, name);
-  const { importers, faults } = names && !names.some(isPlugin)
-    ? { importers: [], faults: [] }
-    : await loadModules(plugins, load);
+  const { found: importers, faults } = names && !names.some(isPlugin)
+    ? { found: [], faults: [] }
+    : await loadDefinitions(plugins, makeImporter, load);
   const own = new Map<string, LogImporter>();
   for (const importer of importers) {
     const { name } = importer;
@@ -43,31 +44,6 @@ export async function loadImporters(
   );
   const chosen = [...own.values()].filter(({ name }) => names === undefined || names.includes(name));
   return [...await Promise.all(builtIn), ...chosen];
-}
-
-/** Loads the importers among some modules. A module that can't be executed may be no importer: its fault is returned. */
-async function loadModules(paths: readonly string[], load: typeof importFile) {
-  const importers: LogImporter[] = [];
-  const faults: string[] = [];
-  for (const path of paths) {
-    const fault = (error: unknown) => `Cannot load the plugin ${path}: ${messageOf(error)}`;
-    let make: unknown;
-    try {
-      make = (await load(path)).default;
-    } catch (error) {
-      faults.push(fault(error));
-      continue;
-    }
-    let isImporter = false;
-    try {
-      const importer = await makeImporter(make, () => isImporter = true);
-      if (isImporter) importers.push(importer);
-    } catch (error) {
-      // A channel takes other functions from its argument.
-      if (isImporter) throw refuse(fault(error), error);
-    }
-  }
-  return { importers, faults };
 }
 
 /** Runs a module's default export, and validates the importer that it returns. */
@@ -115,6 +91,6 @@ function findImporterFault(made: unknown): string | undefined {
   return isSound ? undefined : "one of its kinds has no function that reads it";
 }
 
-function refuse(message: string, cause?: unknown): PurserError {
-  return new PurserError("invalid", message, { cause });
+function refuse(message: string): PurserError {
+  return new PurserError("invalid", message);
 }

@@ -1,0 +1,135 @@
+import { MINUTE_MS } from "../../kernel/clock.ts";
+import { messageOf, PurserError } from "../../kernel/errors.ts";
+import { parseWithNumberTexts } from "../../kernel/json/number_texts.ts";
+import { withoutRedirects } from "../../kernel/single_send.ts";
+import { BillRefusal, type BillRequest, type BillSource, type FetchContext } from "../sources/bill_source.ts";
+
+/** The parts that requests to the API of a source need. */
+export interface AskContext {
+  fetch: typeof globalThis.fetch;
+  clock: { now(): number };
+  signal?: AbortSignal | undefined;
+}
+
+const TIMEOUT_MS = MINUTE_MS;
+/** The largest answer: 1,000 rows have less than 1 MiB. */
+const MAX_BYTES = 64 * 1024 * 1024;
+/** Statuses below 500 that a later request may not get: timeout, too early, too many requests. */
+const PASSING = [408, 425, 429];
+
+const REMEDIES: Readonly<Record<number, string>> = {
+  400: "the request is refused; see the message",
+  401: "the key is not accepted; check it",
+  403: "the key may not read this; see the scope that purser bills sources names",
+  404: "there is nothing at this address: the organization has no such report, or the account is misspelled",
+};
+
+/** A source that can't answer now: the import goes on later, at the same page. */
+export class BillBusy extends PurserError {
+  constructor(readonly retryAfterMs: number | undefined, message: string) {
+    super("unavailable", message);
+  }
+}
+
+/** Returns the function that makes a source's requests. No message has the key, which is only sent to the source's own address. */
+export function createAsk(
+  ctx: AskContext,
+  { name, fetch: access }: Pick<BillSource, "name" | "fetch">,
+  { key, baseUrl }: { key: string; baseUrl?: string | undefined },
+): FetchContext["ask"] {
+  const origin = (baseUrl ?? access!.origin).replace(/\/+$/, "");
+  const say = (state: string) => `Cannot read the bill of ${name}: ${state}`;
+  const send = withoutRedirects(ctx.fetch, (reason) => new BillRefusal(302, "provider_error", say(reason)));
+  return async (request) => {
+    const timeout = AbortSignal.timeout(TIMEOUT_MS);
+    const signal = ctx.signal === undefined ? timeout : AbortSignal.any([timeout, ctx.signal]);
+    const { headers, body } = request;
+    let response: Response;
+    let text: string;
+    try {
+      response = await send(origin + pathOf(request), {
+        method: body === undefined ? "GET" : "POST",
+        headers: {
+          accept: "application/json",
+          ...headers,
+          ...(body !== undefined && { "content-type": "application/json" }),
+          ...access!.key.headers(key),
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        signal,
+      });
+      text = await readText(response);
+    } catch (error) {
+      if (error instanceof PurserError) throw error;
+      throw new BillBusy(
+        undefined,
+        say(`${origin} gives no answer: ${messageOf(error).replaceAll(key, "…")}`),
+      );
+    }
+    const { status } = response;
+    if (status >= 500 || PASSING.includes(status)) {
+      throw new BillBusy(
+        readRetryAfter(response, ctx.clock.now()),
+        say(`${origin} answers with status ${status}`),
+      );
+    }
+    if (!response.ok) {
+      const why = [REMEDIES[status], messageIn(text).replaceAll(key, "…")].filter(Boolean).join(": ");
+      throw new BillRefusal(
+        status,
+        "provider_error",
+        say(`${origin} answers with status ${status}${why && `: ${why}`}`),
+      );
+    }
+    try {
+      return parseWithNumberTexts(text);
+    } catch {
+      throw new BillBusy(
+        undefined,
+        say(`the answer of ${origin} is no JSON, or cut off after ${text.length} characters`),
+      );
+    }
+  };
+}
+
+function pathOf({ path, query = {} }: BillRequest): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    for (const each of Array.isArray(value) ? value : [value]) {
+      if (each !== undefined) parameters.append(name, String(each));
+    }
+  }
+  return parameters.size === 0 ? path : `${path}?${parameters}`;
+}
+
+async function readText(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > MAX_BYTES) {
+      throw new BillRefusal(200, "provider_error", "Cannot read a bill: the answer is over 64 MiB");
+    }
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+/** Reads seconds or a date to milliseconds from now. */
+function readRetryAfter({ headers }: Response, now: number): number | undefined {
+  const text = headers.get("retry-after")?.trim() ?? "";
+  const delay = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - now;
+  return delay >= 0 ? delay : undefined;
+}
+
+/** Returns the beginning of the message in the JSON of an error. */
+function messageIn(text: string): string {
+  try {
+    const { error, message } = JSON.parse(text);
+    const said = error?.message ?? error ?? message;
+    return typeof said === "string" ? said.replaceAll(/\p{Cc}+/gu, " ").slice(0, 200) : "";
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,108 @@
+import { PurserError } from "../../kernel/errors.ts";
+import { isRecord } from "../../kernel/records.ts";
+import type { BillLine } from "../lines/bill_line.ts";
+import { parseDecimal } from "../lines/decimal.ts";
+
+/** The fields of an object of an answer, in which each number is a text. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** Collects the lines of an answer or a file, and counts what is not understood instead of guessing it. */
+export class Answer {
+  readonly lines: BillLine[] = [];
+  readonly unknown: Record<string, number> = {};
+
+  /** Counts a part that is not understood. */
+  count(part: string): void {
+    const name = Object.hasOwn(this.unknown, part) || Object.keys(this.unknown).length < 100
+      ? part
+      : "others";
+    this.unknown[name.slice(0, 200)] = (this.unknown[name.slice(0, 200)] ?? 0) + 1;
+  }
+
+  /** Returns the fields of an object, and counts those that have a value and aren't known. */
+  fields(value: unknown, what: string, known: readonly string[]): Fields {
+    if (!isRecord(value)) {
+      throw new PurserError("provider_error", `Cannot read the answer: ${what} is no object`);
+    }
+    for (const [name, field] of Object.entries(value)) {
+      if (field !== null && !known.includes(name)) this.count(`field ${what}.${name}`);
+    }
+    return value;
+  }
+
+  /** Returns the entries of a list. */
+  list(value: unknown, what: string): unknown[] {
+    if (!Array.isArray(value)) {
+      throw new PurserError("provider_error", `Cannot read the answer: ${what} is no list`);
+    }
+    return value;
+  }
+
+  /** Adds a line for each part with a count other than 0, by the names of parts. */
+  addParts(line: BillLine, parts: Readonly<Record<string, unknown>>): void {
+    for (const [part, count] of Object.entries(parts)) {
+      const quantity = textOf(count);
+      const { units } = quantity === undefined
+        ? { units: 0n }
+        : parseDecimal(quantity, `the count of ${part}`);
+      if (quantity === undefined || units === 0n) continue;
+      if (units < 0n) this.count(`negative ${part}`);
+      this.lines.push({ ...line, part, quantity, unit: unitOf(part) });
+    }
+  }
+}
+
+/** Returns a text or the text of a number; undefined for an empty one and any other value. */
+export function textOf(value: unknown): string | undefined {
+  if (typeof value === "boolean") return String(value);
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+/** Returns a time in milliseconds since the epoch, of a date, of a time with its zone, or of seconds. Throws for any other value. */
+export function timeOf(value: unknown, what: string): number {
+  const text = textOf(value) ?? "";
+  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(text);
+  const isZoned = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})$/.test(text);
+  const at = isDay
+    ? Date.parse(`${text}T00:00:00Z`)
+    : isZoned
+    ? Date.parse(text.replace(" ", "T"))
+    : secondsOf(text);
+  if (Number.isNaN(at)) {
+    throw new PurserError(
+      "provider_error",
+      `Cannot read the answer: ${what} is no time: ${text.slice(0, 40)}`,
+    );
+  }
+  return at;
+}
+
+const secondsOf = (text: string) =>
+  /^\d{9,10}$/.test(text) ? Number(text) * 1_000 : /^\d{13}$/.test(text) ? Number(text) : NaN;
+
+/** Returns the unit of a part by its name. */
+export const unitOf = (part: string): string =>
+  part.endsWith("_tokens") ? "tokens" : part.replace(/^.*_/, "");
+
+/** Subtracts counts that are parts of another one; undefined where the sum isn't known. */
+export function minus(sum: unknown, ...parts: unknown[]): string | undefined {
+  const text = textOf(sum);
+  if (text === undefined) return undefined;
+  const whole = (value: unknown) => {
+    const { units, scale } = parseDecimal(textOf(value) ?? "0", "a count of the answer");
+    return units / 10n ** BigInt(scale);
+  };
+  return String(parts.reduce((rest: bigint, part) => rest - whole(part), whole(text)));
+}
+
+/** Splits a window into ones of at most `days` days. */
+export function windowsOf(
+  { from, to }: { from: number; to: number },
+  days: number,
+): { from: number; to: number }[] {
+  const windows: { from: number; to: number }[] = [];
+  for (let at = from; at < to; at += days * 86_400_000) {
+    windows.push({ from: at, to: Math.min(to, at + days * 86_400_000) });
+  }
+  return windows;
+}

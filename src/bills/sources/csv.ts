@@ -1,0 +1,115 @@
+import { DAY_MS } from "../../kernel/clock.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import { BILL_CATEGORIES, type BillCategory, type BillLine } from "../lines/bill_line.ts";
+import { movePoint } from "../lines/decimal.ts";
+import { type Answer, timeOf } from "./answer.ts";
+import { type BillFile, defineBillSource } from "./bill_source.ts";
+import { readTable, type Row } from "./tables.ts";
+
+/** The fields of lines that a column may have; those of a column that has no other name are found by these. */
+const FIELDS = [
+  ...[
+    "starts_at",
+    "ends_at",
+    "series",
+    "category",
+    "response_id",
+    "model",
+    "part",
+    "sku",
+    "credential",
+    "project",
+  ],
+  ...[
+    "actor",
+    "service_tier",
+    "region",
+    "quantity",
+    "unit",
+    "amount",
+    "amount_cents",
+    "list_amount",
+    "currency",
+    "provider",
+  ],
+];
+
+/** A table of any provider, whose columns are named by their fields. */
+export default defineBillSource({
+  name: "csv",
+  title: "A table in CSV",
+  seen: "2026-11-27: its own",
+  provider: null,
+  delayMs: 2 * DAY_MS,
+  finalAfterDays: 7,
+  countsBy: "unknown",
+  mapping: 1,
+  holes: ["Only what its columns have"],
+  series: ["cost"],
+  areRowsDistinct: true,
+  readFile: (file) => readTable(file, (columns) => readerOf(file, columns)),
+});
+
+function readerOf(file: BillFile, columns: readonly string[]) {
+  const refuse = (fault: string) => new PurserError("invalid", `Cannot import ${file.name}: ${fault}`);
+  const unknown = Object.keys(file.columns).find((field) => !FIELDS.includes(field));
+  if (unknown !== undefined) throw refuse(`there is no field ${unknown}; known are ${FIELDS.join(", ")}`);
+  const columnOf = new Map(
+    FIELDS.map((field) =>
+      [field, file.columns[field] ?? (columns.includes(field) ? field : undefined)] as const
+    )
+      .filter((pair): pair is readonly [string, string] => pair[1] !== undefined),
+  );
+  const missing = [...columnOf.values()].find((column) => !columns.includes(column));
+  if (missing !== undefined) throw refuse(`it has no column ${missing}; it has ${columns.join(", ")}`);
+  if (!columnOf.has("starts_at")) {
+    throw refuse(
+      `the column of starts_at is not named; give it as --columns "starts_at=…", of ${columns.join(", ")}`,
+    );
+  }
+  for (const field of ["amount", "list_amount"]) {
+    if (!/cent/i.test(columnOf.get(field) ?? "")) continue;
+    throw refuse(
+      `its column ${
+        columnOf.get(field)
+      } seems to be of cents, and ${field} is of dollars; name it amount_cents`,
+    );
+  }
+  if (columnOf.has("amount") && columnOf.has("amount_cents")) {
+    throw refuse("it names both amount and amount_cents");
+  }
+  const used = new Set(columnOf.values());
+  const ignored = columns.filter((column) => !used.has(column));
+  return (answer: Answer, row: Row) => {
+    for (const column of ignored) if (row[column] !== undefined) answer.count(`column ${column}`);
+    const of = (field: string) => columnOf.has(field) ? row[columnOf.get(field)!] : undefined;
+    const startsAt = timeOf(of("starts_at"), "starts_at");
+    const category = (of("category") ?? "usage").toLowerCase();
+    const cents = of("amount_cents");
+    const provider = of("provider");
+    const amount = cents === undefined ? of("amount") : movePoint(cents, -2, "an amount in cents");
+    answer.lines.push({
+      series: (of("series") ?? "cost") as BillLine["series"],
+      category: BILL_CATEGORIES.includes(category as BillCategory) ? category as BillCategory : "adjustment",
+      startsAt,
+      endsAt: of("ends_at") === undefined ? startsAt + DAY_MS : timeOf(of("ends_at"), "ends_at"),
+      responseId: of("response_id"),
+      model: of("model"),
+      part: of("part"),
+      sku: of("sku"),
+      credential: of("credential"),
+      project: of("project"),
+      actor: of("actor"),
+      serviceTier: of("service_tier"),
+      region: of("region"),
+      quantity: of("quantity"),
+      unit: of("unit"),
+      amount,
+      listAmount: of("list_amount"),
+      currency: (amount ?? of("list_amount")) === undefined
+        ? undefined
+        : (of("currency") ?? "USD").toUpperCase(),
+      ...(provider && { other: { provider } }),
+    });
+  };
+}

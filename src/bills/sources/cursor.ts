@@ -1,0 +1,90 @@
+import { HOUR_MS } from "../../kernel/clock.ts";
+import { movePoint } from "../lines/decimal.ts";
+import { Answer, type Fields, textOf, timeOf, windowsOf } from "./answer.ts";
+import { defineBillSource, fetchAll } from "./bill_source.ts";
+
+const EVENT = [
+  ...["timestamp", "userEmail", "model", "kind", "maxMode", "isTokenBasedCall", "tokenUsage", "chargedCents"],
+  ...["conversationId", "requestsCosts", "isChargeable", "isHeadless", "cursorTokenFee", "serviceAccountId"],
+];
+const TOKENS = ["inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "totalCents"];
+
+/** The usage events of Cursor's Admin API: one for each call. */
+export default defineBillSource({
+  name: "cursor",
+  title: "Cursor",
+  seen: "2026-08-21, github.com/steipete/CodexBar 27c7f334e, teams/filtered-usage-events",
+  provider: "cursor",
+  delayMs: 2 * HOUR_MS,
+  finalAfterDays: 5,
+  countsBy: "unknown",
+  mapping: 1,
+  holes: ["Events have no id", "Events of the present hour are not there yet"],
+  series: ["usage", "cost"],
+  areRowsDistinct: true,
+  fetch: {
+    origin: "https://api.cursor.com",
+    key: {
+      variable: "CURSOR_ADMIN_KEY",
+      scope: "an Admin API key of the team",
+      headers: (key) => ({ authorization: `Basic ${btoa(`${key}:`)}` }),
+    },
+    // Numbered pages of whole hours only: an event that comes meanwhile would move the others to the next page.
+    fetchPages: (ctx, { from, to, askedAt, page }) =>
+      fetchAll(ctx, page, windowsOf({ from, to: Math.min(to, askedAt - askedAt % HOUR_MS) }, 30), {
+        requestOf: (window, token = "1") => ({
+          path: "/teams/filtered-usage-events",
+          body: { startDate: window.from, endDate: window.to - 1, page: Number(token), pageSize: 1_000 },
+        }),
+        read(body, _, token = "1") {
+          const answer = new Answer();
+          const { usageEvents, pagination } = answer.fields(body, "answer", [
+            ...["usageEvents", "pagination", "totalUsageEventsCount", "period"],
+          ]);
+          for (const event of answer.list(usageEvents, "usageEvents")) {
+            addEvent(answer, answer.fields(event, "event", EVENT));
+          }
+          const { hasNextPage } = answer.fields(pagination, "pagination", [
+            ...["hasNextPage", "hasPreviousPage", "currentPage", "pageSize", "numPages"],
+          ]);
+          const next = textOf(hasNextPage) === "true" ? String(Number(token) + 1) : undefined;
+          return { lines: answer.lines, unknown: answer.unknown, next };
+        },
+      }),
+  },
+});
+
+function addEvent(answer: Answer, event: Fields): void {
+  const at = timeOf(event.timestamp, "timestamp");
+  const named = {
+    kind: textOf(event.kind),
+    conversation: textOf(event.conversationId),
+    max_mode: textOf(event.maxMode),
+  };
+  const line = {
+    category: "usage",
+    startsAt: at,
+    endsAt: at,
+    model: textOf(event.model),
+    actor: textOf(event.userEmail) ?? textOf(event.serviceAccountId),
+    other: Object.fromEntries(Object.entries(named).filter(([, text]) => text !== undefined)) as Record<
+      string,
+      string
+    >,
+  } as const;
+  const tokens = answer.fields(event.tokenUsage ?? {}, "tokenUsage", TOKENS);
+  answer.addParts({ ...line, series: "usage" }, {
+    input_tokens: tokens.inputTokens,
+    output_tokens: tokens.outputTokens,
+    cache_read_tokens: tokens.cacheReadTokens,
+    cache_write_tokens: tokens.cacheWriteTokens,
+  });
+  const dollars = (cents: unknown) => {
+    const text = textOf(cents);
+    return text === undefined ? undefined : movePoint(text, -2, "an amount of Cursor's");
+  };
+  const [amount, listAmount] = [dollars(event.chargedCents), dollars(tokens.totalCents)];
+  if (amount ?? listAmount) {
+    answer.lines.push({ ...line, series: "cost", amount, listAmount, currency: "USD" });
+  }
+}
