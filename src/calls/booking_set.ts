@@ -11,6 +11,7 @@ import {
   type ModelCall,
   recordCalls,
   recordPrices,
+  recordUpstreams,
   rollUpTotals,
   scopesOf,
 } from "../ledger/mod.ts";
@@ -114,6 +115,8 @@ export function createBookingWriter(
   let hasSightings = true;
   /** The rate cards that are in the database. */
   const knownPrices = new Set<number>();
+  /** What calls were paid with, as far as the database has it. */
+  const knownUpstreams = new Set<number>();
   return {
     sizeOf,
     mayLose: ({ mayLose }) => mayLose === true,
@@ -124,9 +127,11 @@ export function createBookingWriter(
     plan(bookings) {
       const calls = bookings.flatMap((booking) => booking.calls);
       const { statements: prices, priceIds } = recordPrices(calls, knownPrices);
+      const { statements: upstreams, upstreamIds } = recordUpstreams(calls, knownUpstreams);
       const mayHaveSightings = hasSightings;
       const statements = [
         ...prices,
+        ...upstreams,
         // First what refuses the unit if the calls have changed since they were read.
         ...bookings.flatMap(({ witnessed }) => witnessed?.before ?? []),
         ...mayHaveSightings ? withdrawLesser(calls) : [],
@@ -155,6 +160,7 @@ export function createBookingWriter(
         statements,
         read(results) {
           for (const priceId of priceIds) knownPrices.add(priceId);
+          for (const upstreamId of upstreamIds) knownUpstreams.add(upstreamId);
           const ledger = toLedgerState(results.at(-1)!);
           undecidedCalls = ledger.undecidedCalls;
           hasSightings = ledger.hasSightings;

@@ -2,7 +2,7 @@ import type { Billing, CallSource } from "../contract/values.ts";
 import type { CallScopes, Refusal } from "../budgets/mod.ts";
 import type { Grant } from "../budgets/reservations/mod.ts";
 import type { NanoUsd } from "../kernel/money.ts";
-import type { ModelCall, Viewer } from "../ledger/mod.ts";
+import type { ModelCall, Upstream, Viewer } from "../ledger/mod.ts";
 import type { Served } from "../pricing/mod.ts";
 import type { NewEvent } from "../sessions/mod.ts";
 import type { CallSettings, Span } from "../telemetry/mod.ts";
@@ -49,6 +49,8 @@ export interface CallRequest {
   fallbacks?(): readonly string[];
   /** The service that it asks for, where that is not the standard one. */
   asks?: Served | undefined;
+  /** What it is paid with, as far as its caller knows once it was sent. */
+  readonly paidWith?: Upstream | undefined;
   isStreamed: boolean;
   settings: CallSettings;
   maxOutputTokens: number | undefined;

@@ -5,6 +5,7 @@ import { formatUsd } from "../kernel/money.ts";
 import type { ModelCall } from "../ledger/mod.ts";
 import { type PriceBook, type PriceQuery, type Served, unboundedModel } from "../pricing/mod.ts";
 import { errorTypeOf, traceCall } from "../telemetry/mod.ts";
+import { paidWith } from "./answer_ids.ts";
 import type { CallRequest, CallTerms, InputBound, OpenCall } from "./call_terms.ts";
 import { chargeEvidence } from "./charge_evidence.ts";
 import type { CallContext } from "./context.ts";
@@ -21,7 +22,14 @@ import {
   refusedCall,
 } from "./refused_call.ts";
 import { type AdmittedTerms, pricesNow, sendAdmitted } from "./send_admitted.ts";
-import { type CallSize, CANCELLED, settleUsage, type UsageReport, usageText } from "./settle_usage.ts";
+import {
+  type CallSize,
+  CANCELLED,
+  outcomeOf,
+  settleUsage,
+  type UsageReport,
+  usageText,
+} from "./settle_usage.ts";
 
 /*
  * The life of a model call, which is the same for every caller: it is admitted by its budgets, sent at the price of that moment,
@@ -176,9 +184,10 @@ function begin(
     outputLimit: grant?.outputLimit,
     run: trace.run,
     async settle(report, answer, book = (call, grant) => bookMadeCall(ctx, call, grant)) {
-      const { served = {}, responseId, responseModel, failure, brokenBy } = report;
+      const { served = {}, responseId, responseModel, failure, brokenBy, ids = {} } = report;
       for (const error of [failure, brokenBy]) ctx.secrets.scrubError(error);
       const { model = request.model } = served;
+      const asked = request.asks?.serviceTier;
       const query = prices.located({ ...served, provider, model, at });
       const size: CallSize = {
         ...answer,
@@ -199,6 +208,10 @@ function begin(
         tools: answer.tools ?? [],
         durationMs: ctx.clock.monotonic() - startedAt,
         responseId,
+        requestId: ids.requestId === undefined ? undefined : ctx.secrets.scrub(ids.requestId),
+        upstream: paidWith(request.paidWith, ids, ctx.secrets),
+        ...(asked !== undefined && asked !== served.serviceTier && { requestedTier: asked }),
+        ...outcomeOf(report),
       }, report.isPlan ? payByPlan(price) : price);
       if (estimatedBecause !== undefined) warnOfEstimate(ctx, call, report, estimatedBecause);
       if (failure !== undefined) addFailure(failure);

@@ -1,5 +1,7 @@
 import { Buffer } from "node:buffer";
 import { MAX_CALL_TOKENS, MAX_CALL_USD } from "../contract/limits.ts";
+import type { CallOutcome } from "../contract/values.ts";
+import type { AnswerIds } from "./answer_ids.ts";
 import { estimateTokens } from "./answer_text.ts";
 import { MAX_CALL_NANO_USD } from "./make_call.ts";
 import { hasQuantity, type Price, type Served, type Usage, usageOf } from "../pricing/mod.ts";
@@ -21,6 +23,8 @@ export interface UsageReport {
   /** True if a plan pays for the call, as its answer says: nothing is billed. */
   isPlan?: boolean;
   responseId?: string;
+  /** The ids in the headers of the answer. */
+  ids?: AnswerIds;
   responseModel?: string;
   /** Set for an answer that is incomplete, or an error; for telemetry. */
   errorType?: string;
@@ -32,6 +36,16 @@ export interface UsageReport {
 
 /** The error type of an answer whose caller has cancelled the call. */
 export const CANCELLED = "cancelled";
+
+/** Returns the end of a call that didn't complete, and the status of one that failed with one. */
+export function outcomeOf(
+  { errorType, failure, brokenBy }: UsageReport,
+): { outcome?: CallOutcome; status?: number } {
+  if (errorType === CANCELLED) return { outcome: "cancelled" };
+  if (brokenBy !== undefined) return { outcome: "cut" };
+  if (errorType === undefined && failure === undefined) return {};
+  return { outcome: "failed", ...(/^\d{3}$/.test(errorType ?? "") && { status: Number(errorType) }) };
+}
 
 /** The size of a call, from which its usage is estimated where the provider's counts are missing. */
 export interface CallSize {

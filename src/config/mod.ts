@@ -24,8 +24,12 @@ export {
 export type { ListedProfile } from "./profiles_file.ts";
 export {
   billedProviders,
+  type Credential,
+  credentialOf,
   credentialsOf,
   findOwnAddress,
+  hashCredential,
+  isOfCredential,
   type ListenAddress,
   mayPassHeader,
   type ProviderSources,

@@ -187,6 +187,10 @@ export type Scope = typeof SCOPES[number];
 export const CALL_SOURCES = ["run", "meter", "report", "gateway", "log", "otlp"] as const;
 export type CallSource = typeof CALL_SOURCES[number];
 
+/** The ends of calls that didn't complete: an error, an answer that broke off, a client that left. */
+export const CALL_OUTCOMES = ["failed", "cut", "cancelled"] as const;
+export type CallOutcome = typeof CALL_OUTCOMES[number];
+
 /** The sources of calls that were made elsewhere: an agent's log, an exported span, a program that reports. */
 export const SIGHTING_SOURCES = ["log", "otlp", "report"] as const;
 

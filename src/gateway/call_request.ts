@@ -75,6 +75,8 @@ export class GatewayCall implements CallRequest {
   readonly canShorten = false;
   readonly isSentHere = true;
   readonly settings: CallRequest["settings"];
+  /** Set when it is sent. */
+  paidWith: CallRequest["paidWith"];
 
   constructor(
     private readonly gatewayRequest: GatewayRequest,

@@ -51,7 +51,8 @@ const OF_FAMILY: Readonly<Record<Family, HeaderNames>> = {
   google: namesOf(`${PASSED_HEADERS.all} ${PASSED_HEADERS.google}`),
 };
 
-function has({ exact, beginnings }: HeaderNames, name: string): boolean {
+/** Returns whether names have one. */
+export function has({ exact, beginnings }: HeaderNames, name: string): boolean {
   return exact.has(name) || beginnings.some((beginning) => name.startsWith(beginning));
 }
 

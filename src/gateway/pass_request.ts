@@ -1,4 +1,4 @@
-import { CANCELLED, type OpenCall, openCall, type UsageReport } from "../calls/mod.ts";
+import { type AnswerIds, CANCELLED, idsIn, type OpenCall, openCall, type UsageReport } from "../calls/mod.ts";
 import { mayPassHeader, withQuery } from "../config/mod.ts";
 import type { ByteReader } from "../kernel/byte_reader.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
@@ -26,7 +26,7 @@ import { checkQuery } from "./query.ts";
 import { checkModel, type Endpoint, findEndpoint } from "./targets.ts";
 import type { SendInit } from "./pooled_send.ts";
 import { decoded, type ProviderAnswer, readWhole } from "./provider_answer.ts";
-import { findUpstream, type Upstream } from "./upstreams.ts";
+import { findUpstream, paidWith, type Upstream } from "./upstreams.ts";
 import type { ModelRequest, Wire } from "./wires/wire.ts";
 
 /** The answer to a request, as the provider has sent it. */
@@ -92,7 +92,7 @@ async function passCall(ctx: GatewayContext, call: CallToPass): Promise<PassedAn
   try {
     return await openCall(ctx, terms, callRequest, (open) => {
       isSent = true;
-      return sendCall(ctx, call, { asked, open });
+      return sendCall(ctx, call, { asked, open, callRequest });
     });
   } catch (error) {
     if (isSent || !request.signal?.aborted || error instanceof PurserError) throw error;
@@ -103,7 +103,11 @@ async function passCall(ctx: GatewayContext, call: CallToPass): Promise<PassedAn
 async function sendCall(
   ctx: GatewayContext,
   { request, upstream, wire, model, body, bytes, readAt }: CallToPass,
-  { asked, open }: { asked: { bytes: Uint8Array; isAdded: boolean }; open: OpenCall },
+  { asked, open, callRequest }: {
+    asked: { bytes: Uint8Array; isAdded: boolean };
+    open: OpenCall;
+    callRequest: GatewayCall;
+  },
 ): Promise<PassedAnswer> {
   const { provider } = request.target;
   request.note?.({ call_id: open.id });
@@ -111,7 +115,11 @@ async function sendCall(
   const content = contentOf(asked.bytes as Uint8Array<ArrayBuffer>, bytes, body);
   let response: ProviderAnswer;
   try {
-    response = await open.run(() => send(ctx, request, upstream, { content, live }));
+    response = await open.run(() => {
+      const headers = sentHeaders(ctx, request, upstream, true);
+      callRequest.paidWith = paidWith(upstream, headers);
+      return send(ctx, request, upstream, { headers, content, live });
+    });
   } catch (error) {
     let made: ModelCall | undefined;
     try {
@@ -124,6 +132,7 @@ async function sendCall(
   }
 
   const isPlan = notePayer(ctx, provider, response.headers);
+  const ids = idsIn(response.headers);
   if (hasPlanHeaders(response.headers)) {
     notePlan(ctx, request, model.model, { headers: response.headers, ended: live.ended });
   }
@@ -157,8 +166,8 @@ async function sendCall(
           brokenBy === undefined ? undefined : live.cancelledBy ?? messageOf(brokenBy),
         );
         try {
-          const errorType = live.cancelledBy === CLIENT_LEFT ? CANCELLED : undefined;
-          await settle(ctx, { request, model, open, reader, isPlan, live, readAt }, {
+          const errorType = live.cancelledBy === CLIENT_LEFT ? CANCELLED : reader.errorKind;
+          await settle(ctx, { request, model, open, reader, isPlan, ids, live, readAt }, {
             ...reader.report(brokenBy),
             errorType,
           });
@@ -181,6 +190,7 @@ async function sendCall(
       model,
       open,
       isPlan,
+      ids,
       response,
       headers,
       hidden,
@@ -233,7 +243,7 @@ async function passWhole(
   reader.takeBody(await parseAnswer(ctx, bytes), bytes.length);
   const { status: statusCode } = response;
   if (response.ok || reader.hasTokens()) {
-    const errorType = response.ok ? undefined : String(statusCode);
+    const errorType = response.ok ? reader.errorKind : String(statusCode);
     const made = await settle(ctx, call, { ...reader.report(), errorType });
     if (made.costNanoUsd !== null) headers["x-purser-cost-usd"] = formatUsd(made.costNanoUsd);
   } else await open.refuse(Object.assign(new Error(`status ${statusCode}`), { statusCode }));
@@ -251,6 +261,8 @@ interface AnsweredCall {
   reader: AnswerReader;
   /** True if a plan pays for it, as the headers of the answer say. */
   isPlan: boolean;
+  /** The ids in the headers of the answer. */
+  ids: AnswerIds;
   live: LiveCall;
   readAt: number;
 }
@@ -258,13 +270,13 @@ interface AnsweredCall {
 /** Books a call by what its answer has reported. */
 async function settle(
   { gateway, clock }: GatewayContext,
-  { request, open, reader, isPlan, live: { sentAt }, readAt }: AnsweredCall,
+  { request, open, reader, isPlan, ids, live: { sentAt }, readAt }: AnsweredCall,
   report: UsageReport,
 ): Promise<ModelCall> {
   const answeredAt = clock.monotonic();
   const made = await bookedFor(
     request,
-    open.settle({ ...report, isPlan }, {
+    open.settle({ ...report, isPlan, ids }, {
       outputBytes: () => reader.outputBytes,
       textBytes: () => reader.textBytes,
     }),
@@ -309,7 +321,8 @@ async function passFree(
   const live = beginCall(ctx, ctx.ids.next("call"), request.caller.viewer.keyId);
   try {
     const content = body && contentOf(body, body, {});
-    const response = await send(ctx, request, upstream, { content, live });
+    const sent = sentHeaders(ctx, request, upstream, content !== undefined);
+    const response = await send(ctx, request, upstream, { headers: sent, content, live });
     checkStatus(provider, response);
     const hidden = hideSecrets(ctx, provider);
     const headers = answerHeaders(response.headers, hidden);
@@ -330,18 +343,30 @@ async function passFree(
   }
 }
 
-function send(
+/** Returns the headers of a request for its provider. */
+function sentHeaders(
   ctx: GatewayContext,
-  { method, headers: client, search, target: { provider, family }, onBodySent }: GatewayRequest,
-  upstream: Upstream,
-  { content, live }: { content: Content | undefined; live: LiveCall },
-): Promise<ProviderAnswer> {
-  live.sentAt = live.quietSince = ctx.clock.monotonic();
-  const { passedHeaders: configured, headers: added } = upstream;
-  const hasBody = content !== undefined;
+  { headers: client, target: { provider, family } }: GatewayRequest,
+  { passedHeaders: configured, headers: added }: Upstream,
+  hasBody: boolean,
+): Record<string, string> {
   const { secrets } = ctx;
   const { headers, dropped } = requestHeaders(client, { family, configured, added, hasBody, secrets });
   if (logsDebug(ctx.log)) logDropped(ctx, provider, dropped);
+  return headers;
+}
+
+function send(
+  ctx: GatewayContext,
+  { method, search, onBodySent }: GatewayRequest,
+  upstream: Upstream,
+  { headers, content, live }: {
+    headers: Record<string, string>;
+    content: Content | undefined;
+    live: LiveCall;
+  },
+): Promise<ProviderAnswer> {
+  live.sentAt = live.quietSince = ctx.clock.monotonic();
   const init: SendInit = {
     method,
     headers,

@@ -1,5 +1,14 @@
-import { type ProviderSources, readProviderAccess } from "../config/mod.ts";
-import { type HeaderNames, namesOf } from "./headers.ts";
+import { idsIn } from "../calls/mod.ts";
+import {
+  type Credential,
+  credentialOf,
+  hashCredential,
+  isOfCredential,
+  type ProviderSources,
+  readProviderAccess,
+} from "../config/mod.ts";
+import type { Upstream as PaidWith } from "../ledger/mod.ts";
+import { has, type HeaderNames, namesOf } from "./headers.ts";
 import type { Family, Target } from "./targets.ts";
 
 /** A provider behind the gateway. */
@@ -11,6 +20,7 @@ export interface Upstream {
   /** The provider's key and the headers of the config. */
   headers: Record<string, string>;
   hasKey: boolean;
+  credential: Credential;
   /** The headers of clients that the config adds to those that pass. */
   passedHeaders: HeaderNames | undefined;
   /** The treatment of a stream whose client has left: `abort` stops the provider's meter, `drain` reads it to its end. */
@@ -45,9 +55,33 @@ export function findUpstream(
     query,
     headers: { ...headers, ...(apiKey !== undefined && credentials(family, apiKey)) },
     hasKey: apiKey !== undefined,
+    credential: knownCredential(provider, sources),
     passedHeaders: passHeaders && namesOf(passHeaders.join(" ").toLowerCase()),
     onDisconnect: onDisconnect ?? (ABORTING.has(provider) ? "abort" : "drain"),
   };
+}
+
+/** The credentials of each provider, which don't change while a process runs. */
+const credentialsKnown = new WeakMap<ProviderSources, Map<string, Credential>>();
+
+function knownCredential(provider: string, sources: ProviderSources): Credential {
+  let known = credentialsKnown.get(sources);
+  if (!known) credentialsKnown.set(sources, known = new Map());
+  let credential = known.get(provider);
+  if (!credential) known.set(provider, credential = credentialOf(provider, sources));
+  return credential;
+}
+
+/** Returns what a request is paid with, by the headers that it is sent with: a client may have sent a key that the config passes on. */
+export function paidWith(
+  { credential, passedHeaders }: Upstream,
+  sent: Readonly<Record<string, string>>,
+): PaidWith {
+  const { account, project } = idsIn({ get: (name) => sent[name] ?? null });
+  const [, key] = (credential.keyHash === undefined && passedHeaders &&
+    Object.entries(sent).find(([name]) => isOfCredential(name) && has(passedHeaders, name))) || [];
+  const own = key === undefined ? credential : { credential: "client", keyHash: hashCredential(key) };
+  return { ...own, account, project };
 }
 
 function credentials(family: Family, apiKey: string): Record<string, string> {

@@ -32,3 +32,8 @@ export function joinHeaders(sent: readonly string[]): HeaderFields {
   }
   return { get: (name) => fields.get(name) ?? null, forEach: (each) => fields.forEach(each) };
 }
+
+/** Returns the headers of an object, by their names in lower case. */
+export const fieldsOf = (headers: Readonly<Record<string, string>> = {}): Pick<Headers, "get"> => ({
+  get: (name) => Object.entries(headers).find(([each]) => each.toLowerCase() === name)?.[1] ?? null,
+});

@@ -6,10 +6,11 @@ import { partsFromWire, toOtherModels } from "./other_models.ts";
 /** Returns what most calls don't have as JSON, or null. */
 export function detailsOf(call: ModelCall): string | null {
   const { usage, speed, inferenceGeo, listCostNanoUsd, statedReason, quality, marks, said } = call;
+  const { requestedTier, outcome, status } = call;
   const { details, others, models } = usage;
   const isPlan = call.planNanoUsd !== undefined;
   const isPlain = !details && !others && !models && !speed && !inferenceGeo && !quality && !marks &&
-    !isPlan && !said;
+    !isPlan && !said && !requestedTier && !outcome;
   if (isPlain && listCostNanoUsd === undefined && !statedReason) return null;
   return JSON.stringify({
     ...details,
@@ -22,6 +23,9 @@ export function detailsOf(call: ModelCall): string | null {
     quality,
     marks,
     billing: isPlan ? "plan" : undefined,
+    requested_tier: requestedTier,
+    outcome,
+    status,
     said,
   });
 }
@@ -31,6 +35,7 @@ export function readDetails(
   details: tables.CallDetails,
 ): { usage: Pick<Usage, "details" | "others" | "models">; more: Partial<ModelCall> } {
   const { speed, inference_geo, list_cost_nano_usd, stated_reason, quality, marks, said } = details;
+  const { requested_tier, outcome, status } = details;
   return {
     usage: partsFromWire(details),
     more: {
@@ -40,6 +45,9 @@ export function readDetails(
       ...(stated_reason && { statedReason: stated_reason }),
       ...(quality && { quality }),
       ...(marks && { marks }),
+      ...(requested_tier && { requestedTier: requested_tier }),
+      ...(outcome && { outcome }),
+      ...(status && { status }),
       ...(said && { said }),
     },
   };

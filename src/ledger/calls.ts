@@ -15,6 +15,7 @@ import { detailsOf, readDetails } from "./call_details.ts";
 import { SCOPE_COLUMNS, scopesOf, scopeValuesOf } from "./scopes/mod.ts";
 import { type ModelCall } from "./model_call.ts";
 import { toCostEvent } from "./cost_events.ts";
+import { upstreamIdOf } from "./upstreams.ts";
 
 /** The columns of token counts. */
 export const TOKEN_COLUMNS = [
@@ -52,10 +53,11 @@ const COLUMNS = [
   "stated_nano_usd",
   "plan_nano_usd",
   "request_id",
+  "upstream_id",
 ];
 
 const INTEGERS = COLUMNS.filter((column) =>
-  /_tokens$|_nano_usd$|priced$|^(?:at|step|price_id|duration_ms|is_estimated)$/.test(column)
+  /_tokens$|_nano_usd$|priced$|^(?:at|step|price_id|upstream_id|duration_ms|is_estimated)$/.test(column)
 );
 
 const INSERT = `INSERT INTO calls (${COLUMNS.join(", ")})
@@ -102,6 +104,7 @@ function toRow(call: ModelCall): SqlValue[] {
     call.statedNanoUsd ?? null,
     call.planNanoUsd ?? null,
     call.requestId ?? null,
+    upstreamIdOf(call),
   ];
 }
 
@@ -156,6 +159,7 @@ export function toModelCall(row: typeof tables.calls.$inferSelect): ModelCall {
     ...(row.serviceTier && { serviceTier: row.serviceTier }),
     ...(row.responseId && { responseId: row.responseId }),
     ...(row.requestId && { requestId: row.requestId }),
+    ...(row.upstreamId !== null && { upstreamId: row.upstreamId }),
     ...(row.tags && { tags: row.tags }),
     ...(row.statedNanoUsd !== null && { statedNanoUsd: row.statedNanoUsd }),
     ...more,

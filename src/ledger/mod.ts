@@ -13,6 +13,7 @@ export {
   windowStart,
 } from "./calendars.ts";
 export { listCalls, recordCalls, recordPrices, TOKEN_COLUMNS, toModelCall } from "./calls.ts";
+export { recordUpstreams, type Upstream, upstreamIdOf } from "./upstreams.ts";
 export { sumSteps, toCostEvent } from "./cost_events.ts";
 export { partsFromWire, toOtherModels, usageFromWire } from "./other_models.ts";
 export { MAX_AHEAD_MS, type ModelCall, valueOf } from "./model_call.ts";

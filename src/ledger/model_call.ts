@@ -2,7 +2,8 @@ import type { Tags } from "../contract/tags/tags.ts";
 import type { StatedCostReason } from "../contract/costs/stated_costs.ts";
 import type { Scopes } from "./scopes/mod.ts";
 import type { SaidBesides } from "./explain/said.ts";
-import type { CallSource } from "../contract/values.ts";
+import type { Upstream } from "./upstreams.ts";
+import type { CallOutcome, CallSource } from "../contract/values.ts";
 import { type NanoUsd } from "../kernel/money.ts";
 import { type Rates, type Usage } from "../pricing/mod.ts";
 
@@ -12,6 +13,7 @@ export const MAX_AHEAD_MS = 5 * 60_000;
 /** One model call of the ledger. Times in milliseconds since the epoch. */
 export interface ModelCall extends Scopes {
   callId: string;
+  /** The start of a call, unless a log knows only when it was answered; with `durationMs`, its end. */
   at: number;
   /** The step of the run, from 1. */
   step: number | null;
@@ -50,8 +52,18 @@ export interface ModelCall extends Scopes {
   inferenceGeo?: string;
   /** The provider's id of the answer. */
   responseId?: string | null;
-  /** The id of the request, where the row holds the statement of its witness. */
+  /** The provider's id of the request. */
   requestId?: string | null;
+  /** What a call to be booked was paid with. */
+  upstream?: Upstream | undefined;
+  /** The id of that of a booked call. */
+  upstreamId?: number;
+  /** The service tier that was asked for, where another one was used. */
+  requestedTier?: string;
+  /** The end of a call that didn't complete. */
+  outcome?: CallOutcome;
+  /** The HTTP status of a failed call. */
+  status?: number;
   /** Set if the row as it was booked holds all that its witness has said. */
   said?: SaidBesides;
   /** The certainty of its counts, unless they are exact: `derived`, `provisional`, `aggregate` or `cost_only`. */

@@ -221,7 +221,7 @@ export async function commitStep(ctx: CallContext, statements: readonly Statemen
 }
 
 /** The columns that an adjustment has from its call. It has no tokens, and is no estimate of its own. */
-const COPIED = `at, ${SCOPE_COLUMNS.join(", ")}, step, source, provider, model, tags`;
+const COPIED = `at, ${SCOPE_COLUMNS.join(", ")}, step, source, provider, model, tags, upstream_id`;
 const EMPTY = "'[]', 0, 0, 0, 0, 0, 0, 0, 0";
 const COLUMNS = `call_id, adjusts, ${COPIED}, tools, input_tokens, output_tokens, cache_read_tokens,
   cache_write_tokens, cache_write_1h_tokens, reasoning_tokens, total_tokens, is_estimated, cost_nano_usd, plan_nano_usd,

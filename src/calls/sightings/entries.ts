@@ -1,6 +1,13 @@
 import { DAY_MS } from "../../kernel/clock.ts";
 import { tagsText } from "../../contract/tags/tags.ts";
-import { detailsOf, type ModelCall, SCOPE_COLUMNS, scopeValuesOf, TOKEN_COLUMNS } from "../../ledger/mod.ts";
+import {
+  detailsOf,
+  type ModelCall,
+  SCOPE_COLUMNS,
+  scopeValuesOf,
+  TOKEN_COLUMNS,
+  upstreamIdOf,
+} from "../../ledger/mod.ts";
 import { countsOf, priceRecordOf } from "../../pricing/mod.ts";
 import { indexedBy, mergeJson, ORDERED_JOIN, type SqlValue, type Statement } from "../../store/mod.ts";
 import { WITNESS_OF_CALL } from "./call_of_witness.ts";
@@ -10,7 +17,7 @@ import { DAY_OF_CALL, DAYS_APART, hasAnswerId, NEAR_DAYS } from "./known_calls.t
 
 /* The statements that book what witnesses have changed: entries that correct a call, and those that take one back. */
 
-const SCOPES = ["at", ...SCOPE_COLUMNS, "step", "source", "provider", "model", "tags"];
+const SCOPES = ["at", ...SCOPE_COLUMNS, "step", "source", "provider", "model", "tags", "upstream_id"];
 const COUNTS = [...TOKEN_COLUMNS, "unpriced", "partly_priced", "is_estimated"];
 
 const AMENDED = [
@@ -28,7 +35,15 @@ const AMENDED = [
   "service_tier",
   "details",
 ];
-const AMENDED_INTEGERS = [...COUNTS, "at", "step", "cost_nano_usd", "plan_nano_usd", "price_id"];
+const AMENDED_INTEGERS = [
+  ...COUNTS,
+  "at",
+  "step",
+  "cost_nano_usd",
+  "plan_nano_usd",
+  "price_id",
+  "upstream_id",
+];
 const AMEND = `INSERT INTO calls (${AMENDED.join(", ")})
 SELECT ${AMENDED.map((column) => `v.${column}`).join(", ")} FROM each_row v`;
 
@@ -48,6 +63,7 @@ export function amendCalls(
     from.provider,
     from.model,
     from.tags ? tagsText(from.tags) : null,
+    upstreamIdOf(from),
     "[]",
     ...differences(from, to),
     to.costNanoUsd === null

@@ -1,6 +1,6 @@
 import { textsOf } from "../../calls/mod.ts";
-import { type Fields, isFields } from "../../pricing/usage/mod.ts";
-import { askedIn, findReason, isCount, isStreamedIn, modelOf, NAMES_OTHERS, openTool } from "./requests.ts";
+import { askedIn, type Fields, isFields } from "../../pricing/usage/mod.ts";
+import { findReason, isCount, isStreamedIn, modelOf, NAMES_OTHERS, openTool } from "./requests.ts";
 import { KNOWN_TO_MESSAGES, unknownField } from "./known_fields.ts";
 import type { Wire } from "./wire.ts";
 

@@ -1,6 +1,6 @@
 import { textsOf } from "../../calls/mod.ts";
-import { type Fields, isFields } from "../../pricing/usage/mod.ts";
-import { askedIn, cannotPass, findReason, limitIn, openTool, timesChoices } from "./requests.ts";
+import { askedIn, type Fields, isFields } from "../../pricing/usage/mod.ts";
+import { cannotPass, findReason, limitIn, openTool, timesChoices } from "./requests.ts";
 import { KNOWN_TO_GEMINI, unknownField } from "./known_fields.ts";
 import type { Wire } from "./wire.ts";
 

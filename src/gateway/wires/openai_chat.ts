@@ -1,9 +1,8 @@
-import { type Fields, isFields } from "../../pricing/usage/mod.ts";
+import { askedIn, type Fields, isFields } from "../../pricing/usage/mod.ts";
 import { textsOf } from "../../calls/mod.ts";
 import { KNOWN_TO_CHAT, KNOWN_TO_EMBEDDINGS, unknownField } from "./known_fields.ts";
 import { spliceMember } from "./splice_json.ts";
 import {
-  askedIn,
   findReason,
   isLongCache,
   isStreamedIn,

@@ -1,6 +1,5 @@
-import { type Fields, isFields } from "../../pricing/usage/mod.ts";
+import { askedIn, type Fields, isFields } from "../../pricing/usage/mod.ts";
 import {
-  askedIn,
   cannotPass,
   findReason,
   isLongCache,

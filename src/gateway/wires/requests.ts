@@ -1,6 +1,5 @@
 import { MAX_CALL_TOKENS } from "../../contract/limits.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { type Served } from "../../pricing/mod.ts";
 import { type Fields, isFields } from "../../pricing/usage/mod.ts";
 
 /* Shared by the readers of requests of all wires. */
@@ -35,18 +34,6 @@ export function limitIn(fields: Fields, ...names: readonly string[]): number | u
 /** Returns whether a value is a count of tokens that a call can have. */
 export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MAX_CALL_TOKENS;
-}
-
-/** The values of services at the standard rates, at rates that a provider chooses, and of no service. */
-const USUAL = /^(auto|default|standard|standard_only|global|)$/i;
-
-/** Returns the service that a request asks for, where that is not the standard one. */
-export function askedIn(body: Fields): Served | undefined {
-  const name = (value: unknown) => typeof value === "string" && !USUAL.test(value) ? value : undefined;
-  const serviceTier = name(body.service_tier ?? body.serviceTier);
-  const speed = name(body.speed);
-  const inferenceGeo = name(body.inference_geo);
-  return serviceTier ?? speed ?? inferenceGeo ? { serviceTier, speed, inferenceGeo } : undefined;
 }
 
 /** Returns the output limit of `count` choices together; undefined if `count` isn't a number of choices. */

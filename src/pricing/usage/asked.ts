@@ -1,3 +1,4 @@
+import type { Served } from "../price_book.ts";
 import { type Fields, isFields } from "./fields.ts";
 
 /** The options of a request by which its answer is billed, and which the answer may leave out. */
@@ -73,6 +74,18 @@ export function readAsked(requests: readonly unknown[]): Asked {
       /enterprise_web_search$/.test(nameOf(tool))
     ),
   };
+}
+
+/** The values of services at the standard rates, at rates that a provider chooses, and of no service. */
+const USUAL = /^(auto|default|standard|standard_only|global|)$/i;
+
+/** Returns the service that a request asks for, where that is not the standard one. */
+export function askedIn(body: Fields): Served | undefined {
+  const name = (value: unknown) => typeof value === "string" && !USUAL.test(value) ? value : undefined;
+  const serviceTier = name(body.service_tier ?? body.serviceTier);
+  const speed = name(body.speed);
+  const inferenceGeo = name(body.inference_geo);
+  return serviceTier ?? speed ?? inferenceGeo ? { serviceTier, speed, inferenceGeo } : undefined;
 }
 
 /** Returns the type of a tool, or the id of one that the AI SDK knows, such as `openai.web_search_preview`. */

@@ -1,16 +1,15 @@
 import type { LanguageModelV4Usage } from "@ai-sdk/provider";
 import { type Asked, readAsked, trackAnswerUsage, usageFromAiSdk } from "../../pricing/usage/mod.ts";
-import { contentOf, textsOf, type UsageReport } from "../../calls/mod.ts";
+import { contentOf, idsIn, textsOf, type UsageReport } from "../../calls/mod.ts";
 import { linksOf } from "../../kernel/error_links.ts";
+import { fieldsOf } from "../../kernel/header_fields.ts";
 import { isRecord } from "../../kernel/records.ts";
 
 /** The part of an answer that an error holds. */
 export type FailedAnswer = Pick<
   UsageReport,
-  "counted" | "partial" | "raw" | "served" | "statement" | "responseId" | "unreadText"
+  "counted" | "partial" | "raw" | "served" | "statement" | "responseId" | "unreadText" | "ids"
 >;
-
-const NOTHING: FailedAnswer = { counted: undefined };
 
 /**
  * Reads the usage and the text of an answer from the error with which a call has failed: the AI SDK keeps a body that it could
@@ -22,15 +21,19 @@ export function readFailedAnswer(
   readRequest: ReadRequest = () => readAsked([]),
 ): FailedAnswer {
   let text: string | undefined;
+  let ids: FailedAnswer["ids"];
   for (const link of linksOf(error)) {
+    if (isRecord(link.responseHeaders)) {
+      ids ??= idsIn(fieldsOf(link.responseHeaders as Record<string, string>));
+    }
     for (const body of [link.responseBody, link.text, link.value, link.data, link.error]) {
       if (body === undefined || body === null) continue;
       const answer = readBody(provider, body, readRequest);
-      if (answer.raw !== undefined || answer.partial) return answer;
+      if (answer.raw !== undefined || answer.partial) return { ...answer, ...(ids && { ids }) };
       text ??= answer.unreadText;
     }
   }
-  return text === undefined ? NOTHING : { counted: undefined, unreadText: text };
+  return { counted: undefined, ...(text !== undefined && { unreadText: text }), ...(ids && { ids }) };
 }
 
 /** Returns what the request of the call asked for; see `trackAnswerUsage()`. */

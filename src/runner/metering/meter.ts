@@ -143,6 +143,7 @@ export function meterRun(
   const metered = meterModel(ctx, resolved.model, {
     provider: resolved.provider,
     modelId: resolved.modelId,
+    paidWith: resolved.paidWith,
     terms: {
       source: "run",
       scopes: { ...callScopes(recorder.run, viewer, above.at(-1)?.sessionId), budget, above },

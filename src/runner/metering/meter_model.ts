@@ -9,6 +9,7 @@ import type {
 } from "@ai-sdk/provider";
 import { Buffer } from "node:buffer";
 import type { Grant } from "../../budgets/reservations/mod.ts";
+import { fieldsOf } from "../../kernel/header_fields.ts";
 import type { ModelCall } from "../../ledger/mod.ts";
 import {
   type AnswerFacts,
@@ -18,12 +19,14 @@ import {
   type CallTerms,
   CANCELLED,
   contentOf,
+  idsIn,
   type OpenCall,
   openCall,
   type UsageReport,
 } from "../../calls/mod.ts";
 import {
   type AnswerUsage,
+  askedIn,
   isFields,
   readAsked,
   type Statement,
@@ -43,6 +46,7 @@ export interface Metering {
   /** The names under which calls are priced and booked. */
   provider: string;
   modelId: string;
+  paidWith?: CallRequest["paidWith"];
   terms: CallTerms;
   /** Books a call that was made, or spools it; resolves when it is durable. */
   book(call: ModelCall, answer: Answer, grant: Grant | undefined): Promise<void>;
@@ -109,13 +113,15 @@ export function meterModel(ctx: CallContext, model: LanguageModelV4, metering: M
 }
 
 function requestOf(
-  { provider, modelId }: Metering,
+  { provider, modelId, paidWith }: Metering,
   options: LanguageModelV4CallOptions,
   isStreamed: boolean,
 ): CallRequest {
   return {
     provider,
     model: modelId,
+    asks: Object.values(options.providerOptions ?? {}).map(askedIn).find(Boolean),
+    paidWith,
     isStreamed,
     settings: options,
     canShorten: true,
@@ -190,6 +196,7 @@ function readResult(
           metadata: result.providerMetadata,
           headers: result.response?.headers,
         }),
+        ids: idsIn(fieldsOf(result.response?.headers)),
         responseId,
         responseModel,
       },
@@ -267,6 +274,7 @@ function meterStream(
       statement: counted || seen.isFinal()
         ? { ...statementOf(seen, { usage, metadata, headers }), isStreamed: true }
         : undefined,
+      ids: idsIn(fieldsOf(headers)),
       ...response,
       errorType: errorType ?? (reported ? INTERRUPTED : undefined),
       brokenBy: brokenBy ?? reported?.error,
@@ -367,11 +375,7 @@ function statementOf(
   return {
     usage,
     ...(isFields(gateway) && { gateway }),
-    ...(headers && {
-      headers: {
-        get: (name) => Object.entries(headers).find(([each]) => each.toLowerCase() === name)?.[1] ?? null,
-      },
-    }),
+    ...(headers && { headers: fieldsOf(headers) }),
   };
 }
 

@@ -1,5 +1,14 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import { type Environment, type ProviderSettings, readProviderAccess, withQuery } from "../../config/mod.ts";
+import { idsIn } from "../../calls/mod.ts";
+import {
+  credentialOf,
+  type Environment,
+  type ProviderSettings,
+  type ProviderSources,
+  readProviderAccess,
+  withQuery,
+} from "../../config/mod.ts";
+import type { Upstream } from "../../ledger/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { createSingleSendFetch, withoutRedirects } from "../../kernel/single_send.ts";
 import { countAnswers } from "./answered_requests.ts";
@@ -11,6 +20,8 @@ export interface ResolvedModel {
   provider: string;
   modelId: string;
   model: LanguageModelV4;
+  /** What its calls are paid with; undefined for `demo` and the model of a library user. */
+  paidWith?: Upstream;
 }
 
 /** Resolves the names of models: the built-in providers, the servers of the config, and the models of a library user. */
@@ -54,7 +65,13 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
       withoutRedirects(options.fetch ?? sendOnce, (reason) => refuseRedirect(parsed, reason)),
       (fetch) => createModel({ providers, env, fetch }, parsed),
     );
-    return { provider: parsed.provider, modelId: parsed.modelId, model };
+    const { provider, modelId } = parsed;
+    return {
+      provider,
+      modelId,
+      model,
+      ...(provider !== "demo" && { paidWith: paidWith(provider, { providers, env }) }),
+    };
   }
 
   return {
@@ -72,6 +89,13 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
       return created;
     },
   };
+}
+
+/** Returns what calls of a provider are paid with, by the config. */
+function paidWith(provider: string, sources: ProviderSources): Upstream {
+  const headers = new Headers(sources.providers[provider]?.headers);
+  const { account, project } = idsIn(headers);
+  return { ...credentialOf(provider, sources), account, project };
 }
 
 function describeCustomModel(name: string, model: LanguageModelV4): ResolvedModel {

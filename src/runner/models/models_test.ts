@@ -103,8 +103,10 @@ Deno.test("resolve() finds the provider of a bare name where it is clear", async
     ["gemini-2.5-flash", "google"],
   ];
   for (const [name, provider] of cases) {
-    const { model, ...names } = await resolver.resolve(name);
+    const { model, paidWith, ...names } = await resolver.resolve(name);
     assert.deepEqual(names, { provider, modelId: name });
+    assert.match(paidWith?.credential ?? "", new RegExp(`^${provider.toUpperCase()}.*_API_KEY$`));
+    assert.match(paidWith?.keyHash ?? "", /^[0-9a-f]{16}$/);
     assert.equal(model.modelId, name);
   }
 });

@@ -3,7 +3,13 @@ import type { BilledPart } from "../../contract/billed_parts.ts";
 import type { StatedCostReason } from "../../contract/costs/stated_costs.ts";
 import type { OtherModel } from "../../contract/usage.ts";
 import type { RepricingFilter } from "../../contract/repricings.ts";
-import type { AgentStatus, BudgetMode, CallSource, RepricingStatus } from "../../contract/values.ts";
+import type {
+  AgentStatus,
+  BudgetMode,
+  CallOutcome,
+  CallSource,
+  RepricingStatus,
+} from "../../contract/values.ts";
 
 /** An INTEGER that fits a JS number: counts, times in milliseconds, flags. The drivers give bigint. */
 export const int = customType<{ data: number; driverData: bigint }>({
@@ -36,6 +42,11 @@ export interface CallDetails extends Partial<Record<BilledPart, number>> {
   quality?: string;
   marks?: string[];
   billing?: "plan";
+  /** The service tier that was asked for, where another one was used. */
+  requested_tier?: string;
+  outcome?: CallOutcome;
+  /** The status with which a failed call was answered. */
+  status?: number;
   /** Set if the row holds all that its witness has said; see ledger/explain/said.ts. */
   said?: Record<string, never>;
 }
@@ -154,10 +165,11 @@ export const calls = sqliteTable("calls", {
   stands: text("stands"),
   /** The API's price of a call that a plan pays for. */
   planNanoUsd: nanoUsd("plan_nano_usd"),
-  /** The provider's id of the request, where the row holds the statement of its witness. */
+  /** The provider's id of the request. */
   requestId: text("request_id"),
   /** The session at the root of its tree, where that is another one than its own. */
   rootSessionId: text("root_session_id"),
+  upstreamId: int("upstream_id"),
 });
 
 /** The statements of logs, exported spans and reports about calls; see the migration. */
@@ -183,6 +195,17 @@ export const prices = sqliteTable("prices", {
   priceId: int("price_id").primaryKey(),
   hash: text("hash").notNull(),
   rates: text("rates").notNull(),
+});
+
+/** What calls were paid with; see the migration. */
+export const upstreams = sqliteTable("upstreams", {
+  upstreamId: int("upstream_id").primaryKey(),
+  provider: text("provider").notNull(),
+  credential: text("credential"),
+  keyHash: text("key_hash"),
+  account: text("account"),
+  project: text("project"),
+  keyId: text("key_id"),
 });
 
 /** Repricings; see the migration. */

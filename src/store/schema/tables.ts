@@ -35,6 +35,7 @@ export {
   runs,
   sessions,
   sightings,
+  upstreams,
 } from "./ledger_tables.ts";
 export { billImports, billLines } from "./bill_tables.ts";
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { Caller } from "../callers.ts";
 import { createPriceBook } from "../../../src/pricing/prices.ts";
 import { readCalls } from "../../gateway/requests.ts";
 import {
@@ -13,6 +14,35 @@ import {
 } from "../sentence.ts";
 import { assertNothingReserved, MODEL, PRICES, pricesOf, readRows, SCOPES } from "../world.ts";
 
+/** The ids in the headers of an answer of each provider, and what they are. */
+const openai = {
+  headers: { "x-request-id": "req_1", "openai-organization": "acme", "openai-project": "proj_1" },
+  account: "acme",
+  project: "proj_1",
+};
+const IDS = {
+  openai,
+  local: openai,
+  anthropic: {
+    headers: { "request-id": "req_1", "anthropic-organization-id": "acme" },
+    account: "acme",
+    project: null,
+  },
+  google: { headers: { "x-request-id": "req_1" }, account: null, project: null },
+};
+
+/** The name of the credential of a caller, and the length of its hash: `meter()` wraps a model of a program, which has its own. */
+function credentialOf({ kind, provider }: Caller): [string | null, bigint | null] {
+  if (kind === "meter") return [null, null];
+  const variables = {
+    openai: "OPENAI_API_KEY",
+    anthropic: "ANTHROPIC_API_KEY",
+    google: "GOOGLE_GENERATIVE_AI_API_KEY",
+  };
+  const variable = variables[provider as keyof typeof variables];
+  return variable === undefined ? [provider, null] : [variable, 16n];
+}
+
 /** The row of a call in the ledger: its fields, its price, its tags; and its span. */
 export const BOOKED_ROW: readonly Sentence[] = [
   {
@@ -20,20 +50,26 @@ export const BOOKED_ROW: readonly Sentence[] = [
     of: everyCaller,
     async check(caller, openWorld) {
       await using world = await openWorld();
-      world.fake.enqueue(answerFor(caller));
+      const { headers, account, project } = IDS[caller.provider as keyof typeof IDS];
+      world.fake.enqueue({ ...answerFor(caller), headers });
       assert.deepEqual(await caller.call(world), { isOk: true });
       const [row, ...more] = await readRows(
         world,
-        `SELECT agent_id, session_id, run_id IS NOT NULL, step, key_id, source, tools, provider, model, input_tokens,
+        `SELECT agent_id, session_id, run_id IS NOT NULL, step, c.key_id, source, tools, c.provider, model, input_tokens,
   output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, total_tokens, cost_nano_usd, unpriced,
-  partly_priced, price_source, price_id IS NOT NULL, response_id IS NOT NULL, is_estimated, adjusts, at FROM calls`,
+  partly_priced, price_source, price_id IS NOT NULL, response_id IS NOT NULL, is_estimated, adjusts, at,
+  request_id, u.provider, credential, length(key_hash), account, project, u.key_id FROM calls c LEFT JOIN upstreams u USING (upstream_id)`,
       );
       const ofRun = caller.kind === "run" || caller.kind === "meter" ? [1n, 1n] : [0n, null];
       const hasResponseId = caller.kind === "report" ? 0n : 1n;
+      const isPaid = caller.kind !== "meter" || account !== null;
       assert.deepEqual(row, [
         ...[SCOPES.agentId, SCOPES.sessionId, ...ofRun, null, caller.kind, "[]", caller.provider, MODEL],
         ...[1_000n, 100n, 0n, 0n, 0n, 1_100n, COST, 0n, 0n, "config", 1n],
         ...[hasResponseId, 0n, null, BigInt(world.purser.clock.now())],
+        ...isElsewhere(caller)
+          ? Array(7).fill(null)
+          : ["req_1", isPaid ? caller.provider : null, ...credentialOf(caller), account, project, null],
       ]);
       assert.deepEqual(more, []);
       await assertNothingReserved(world);

@@ -1,0 +1,18 @@
+import { INTEGER, TEXT } from "../dialect.ts";
+
+/** What calls were paid with, so that they can be joined with the bills of providers. */
+export const upstreams: readonly string[] = [
+  // upstream_id: the first 52 bits of a hash of (provider, credential, key_hash, account, project). credential: the variable or the
+  // provider of the config that the key came from, or 'client'. key_hash: 64 bits in hex, see docs/security.md. key_id: the provider's id
+  // of the key, as its bills name it; a person has set it.
+  `CREATE TABLE upstreams (
+  upstream_id ${INTEGER} PRIMARY KEY NOT NULL,
+  provider ${TEXT} NOT NULL,
+  credential ${TEXT},
+  key_hash ${TEXT},
+  account ${TEXT},
+  project ${TEXT},
+  key_id ${TEXT}
+)`,
+  `ALTER TABLE calls ADD COLUMN upstream_id ${INTEGER}`,
+];
