@@ -216,7 +216,17 @@ export const AUDIT_ACTORS = ["key", "session", "local", "code", "anonymous"] as 
 export type AuditActor = typeof AUDIT_ACTORS[number];
 
 /** The kinds of things whose changes the audit log keeps. */
-export const AUDIT_KINDS = ["budget", "rule", "key", "agent", "repricing", "prices", "price"] as const;
+export const AUDIT_KINDS = [
+  "budget",
+  "rule",
+  "key",
+  "agent",
+  "repricing",
+  "prices",
+  "price",
+  "period",
+  "reconciliation",
+] as const;
 export type AuditKind = typeof AUDIT_KINDS[number];
 
 /** The changes that the audit log keeps. */
@@ -234,6 +244,8 @@ export const AUDIT_ACTIONS = [
   "undone",
   "approved",
   "denied",
+  "closed",
+  "reopened",
 ] as const;
 export type AuditAction = typeof AUDIT_ACTIONS[number];
 

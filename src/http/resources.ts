@@ -48,6 +48,10 @@ export const RESOURCES = [
   { prefixes: ["/prices"], load: () => import("./routes/prices.ts") },
   { prefixes: ["/costs/what-if", "/costs/caching"], load: () => import("./routes/what_if.ts") },
   { prefixes: ["/repricings"], load: () => import("./routes/repricings.ts") },
+  {
+    prefixes: ["/reconciliations", "/bills/periods"],
+    load: () => import("./routes/reconciliations.ts"),
+  },
   { prefixes: ["/budgets"], load: () => import("./routes/budgets.ts") },
   { prefixes: ["/approvals"], load: () => import("./routes/approvals.ts") },
   { prefixes: ["/alerts"], load: () => import("./routes/alerts.ts") },

@@ -6,6 +6,8 @@ import { MICRO } from "./exact.ts";
 
 /** What is known besides both sides of a cell. */
 export interface Known {
+  /** True if the bill names models: a line without one is then of nothing that is known. */
+  hasModels: boolean;
   /** The provider's ids of the keys that the ledger has calls of; undefined if it knows none. */
   own: ReadonlySet<string> | undefined;
   /** The bill is whole for calls in [from, to). */
@@ -56,7 +58,7 @@ export function explainRest(cell: Cell, known: Known): void {
     const { credential, model } = cell.dimensions;
     const ofPart = causeOfPart(part, cell.bill.get(part)?.sku);
     if (ofPart && !cell.ours.has(part)) return [ofPart, `the ledger has no ${part}`];
-    if (model === undefined) return ["unexplained", "a line without a model"];
+    if (model === undefined && known.hasModels) return ["unexplained", "a line without a model"];
     if (isForeign(cell, known)) {
       return [
         "bypass",

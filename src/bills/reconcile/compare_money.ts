@@ -205,7 +205,9 @@ function causeAlone(
 ): readonly [Cause, string] {
   const ofPart = causeOfPart(name, line?.sku);
   if (ofPart) return [ofPart, `the ledger has no ${name || line?.sku}`];
-  if (cell.dimensions.model === undefined) return ["unexplained", "a line without a model"];
+  if (cell.dimensions.model === undefined && setup.hasModels) {
+    return ["unexplained", "a line without a model"];
+  }
   if (isForeign(cell, setup)) {
     return ["bypass", `${cell.dimensions.credential ?? "a line without a key"} is no key of the ledger`];
   }

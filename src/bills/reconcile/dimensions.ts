@@ -8,7 +8,7 @@ export type DimensionName = typeof DIMENSIONS[number];
 export type Dimensions = { [Name in DimensionName]?: string } & { model?: string };
 
 /** The dimensions that the lines of a series state and the ledger knows: others can't be compared. */
-export type Grain = readonly DimensionName[];
+export type Grain = readonly (DimensionName | "model")[];
 
 /** The class of the context from which a long one costs more, as Anthropic's bills name it. */
 export const LONG_CONTEXT_TOKENS = 200_000;
@@ -39,10 +39,8 @@ export function dimensionsOfLine(
     speed: line.speed?.toLowerCase() ?? STANDARD,
     context: contextOf(line.context !== undefined && !/^0-/.test(line.context)),
   };
-  return {
-    ...pick(all, grain),
-    ...(line.model !== undefined && { model: aliases.get(line.model) ?? line.model }),
-  };
+  if (line.model !== undefined) all.model = aliases.get(line.model) ?? line.model;
+  return pick(all, grain);
 }
 
 export const speedOf = (speed: string | undefined): string => speed?.toLowerCase() ?? STANDARD;
@@ -51,8 +49,9 @@ export const speedOf = (speed: string | undefined): string => speed?.toLowerCase
 export const regionOf = (region: string | undefined): string =>
   region === undefined || /^(?:global|not_available|)$/i.test(region) ? "global" : region.toLowerCase();
 
+/** Returns the dimensions by which cells are told apart. */
 export function pick(all: Dimensions, grain: Grain): Dimensions {
-  const picked: Dimensions = all.model === undefined ? {} : { model: all.model };
+  const picked: Dimensions = {};
   for (const name of grain) if (all[name] !== undefined) picked[name] = all[name];
   return picked;
 }

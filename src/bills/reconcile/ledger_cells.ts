@@ -53,8 +53,12 @@ export class RateCards {
     for (const [id, rates] of await readRates(this.ctx.query, rows.map(([id]) => Number(id)))) {
       this.#cards.set(id, rates);
     }
-    const above = [...this.#cards.values()].flatMap(({ tiers }) => tiers.map(({ aboveInputTokens }) => aboveInputTokens));
-    return this.#thresholds = [...new Set(above.filter((tokens) => tokens > 0))].sort((one, other) => one - other);
+    const above = [...this.#cards.values()].flatMap(({ tiers }) =>
+      tiers.map(({ aboveInputTokens }) => aboveInputTokens)
+    );
+    return this.#thresholds = [...new Set(above.filter((tokens) => tokens > 0))].sort((one, other) =>
+      one - other
+    );
   }
 
   get(priceId: number | null | undefined): Rates | undefined {
@@ -63,8 +67,18 @@ export class RateCards {
 }
 
 /** What a call has besides its counts that no bill tells apart. */
-const UNTOLD = ["said", "list_cost_nano_usd", "stated_reason", "quality", "marks", "requested_tier", "status"];
-const TOKENS = USAGE_FIELDS.map((name) => name.replaceAll(/[A-Z\d]+(?![a-z])|[A-Z]/g, (part) => `_${part.toLowerCase()}`));
+const UNTOLD = [
+  "said",
+  "list_cost_nano_usd",
+  "stated_reason",
+  "quality",
+  "marks",
+  "requested_tier",
+  "status",
+];
+const TOKENS = USAGE_FIELDS.map((name) =>
+  name.replaceAll(/[A-Z\d]+(?![a-z])|[A-Z]/g, (part) => `_${part.toLowerCase()}`)
+);
 const STATED = ["provider", "reported"];
 
 /**
@@ -79,7 +93,8 @@ export async function readLedgerCells(ctx: LedgerReads, span: LedgerSpan): Promi
 }
 
 const IS_ADJUSTED = "EXISTS (SELECT 1 FROM calls a WHERE a.adjusts = calls.call_id)";
-const IS_NAMED = "EXISTS (SELECT 1 FROM bill_lines l WHERE l.response_id = calls.response_id AND l.source = ? AND l.state = 'current')";
+const IS_NAMED =
+  "EXISTS (SELECT 1 FROM bill_lines l WHERE l.response_id = calls.response_id AND l.source = ? AND l.state = 'current')";
 const ENDED = "(at + coalesce(duration_ms, 0))";
 
 function groupsOf({ providers, from, to, widthMs, callsOf }: LedgerSpan, thresholds: readonly number[]) {
@@ -98,9 +113,12 @@ function groupsOf({ providers, from, to, widthMs, callsOf }: LedgerSpan, thresho
   }
   const details = `CASE WHEN details IS NULL THEN NULL ELSE ${withoutFields("details", UNTOLD)} END`;
   return {
-    sql: `SELECT at / ${widthMs} AS began, ${ENDED} / ${widthMs} AS ended, model, upstream_id, service_tier, price_id, price_source,
+    sql:
+      `SELECT at / ${widthMs} AS began, ${ENDED} / ${widthMs} AS ended, model, upstream_id, service_tier, price_id, price_source,
   ${details} AS rest, ${tier} AS tier, CASE WHEN input_tokens > ${LONG_CONTEXT_TOKENS} THEN 1 ELSE 0 END AS is_long,
-  count(*), sum(is_estimated), min(input_tokens), sum(cost_nano_usd), min(call_id), ${TOKENS.map((name) => `sum(${name})`).join(", ")}
+  count(*), sum(is_estimated), min(input_tokens), sum(cost_nano_usd), min(call_id), ${
+        TOKENS.map((name) => `sum(${name})`).join(", ")
+      }
 FROM calls WHERE ${where.join(" AND ")}
 GROUP BY began, ended, model, upstream_id, service_tier, price_id, price_source, rest, tier, is_long`,
     args,
@@ -108,7 +126,23 @@ GROUP BY began, ended, model, upstream_id, service_tier, price_id, price_source,
 }
 
 function toCell(row: readonly SqlValue[], span: LedgerSpan): LedgerCell[] {
-  const [began, ended, model, upstream, tier, priceId, priceSource, rest, , isLong, calls, estimated, input, booked, callId] = row;
+  const [
+    began,
+    ended,
+    model,
+    upstream,
+    tier,
+    priceId,
+    priceSource,
+    rest,
+    ,
+    isLong,
+    calls,
+    estimated,
+    input,
+    booked,
+    callId,
+  ] = row;
   const details = rest === null ? {} : JSON.parse(rest as string);
   const counts = Object.fromEntries(USAGE_FIELDS.map((name, index) => [name, Number(row[15 + index])]));
   const call: CellFacts = {
@@ -161,7 +195,9 @@ interface CellFacts {
 function cellOf(facts: CellFacts, span: LedgerSpan): LedgerCell[] {
   const upstream = facts.upstreamId === undefined ? undefined : span.upstreams.get(facts.upstreamId);
   if (facts.isPlan) return [];
-  if (span.account !== undefined && upstream?.account !== undefined && upstream.account !== span.account) return [];
+  if (span.account !== undefined && upstream?.account !== undefined && upstream.account !== span.account) {
+    return [];
+  }
   const dimensions: Dimensions = {
     model: facts.model,
     serviceTier: tierOf(facts.serviceTier, undefined),
@@ -233,7 +269,9 @@ WHERE source = ? AND state = 'current' AND starts_at >= ? AND starts_at < ? AND 
       isStanding(),
     ));
     const adjusted = await withAdjustments(ctx.query, rows.map(toModelCall));
-    cells.push(...adjusted.flatMap((call) => cellOf({ ...factsOf(call, 1), responseId: call.responseId! }, span)));
+    cells.push(
+      ...adjusted.flatMap((call) => cellOf({ ...factsOf(call, 1), responseId: call.responseId! }, span)),
+    );
   }
   return cells;
 }

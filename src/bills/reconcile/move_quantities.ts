@@ -195,7 +195,11 @@ export class BorderBand {
 }
 
 /** Explains what may be in the bucket next door, which is none of the month. */
-function explainOutside(cell: Cell, crossing: ReadonlyMap<string, MicroUnits> | undefined, evidence: string): void {
+function explainOutside(
+  cell: Cell,
+  crossing: ReadonlyMap<string, MicroUnits> | undefined,
+  evidence: string,
+): void {
   for (const [part, room] of crossing ?? []) {
     const rest = cell.rest.get(part) ?? 0n;
     const size = lesser(room, sizeOf(rest));

@@ -70,13 +70,18 @@ export function timesParts(
 ): Pick<Usage, "details" | "others" | "models"> {
   const times = <Counts extends object>(counts: Counts): Counts =>
     Object.fromEntries(
-      Object.entries(counts).map(([name, count]) => [name, typeof count === "number" ? count * calls : count]),
+      Object.entries(counts).map((
+        [name, count],
+      ) => [name, typeof count === "number" ? count * calls : count]),
     ) as Counts;
   return {
     ...(details && { details: times(details) }),
     ...(others && { others: times(others) }),
     ...(models && {
-      models: models.map(({ model, usage }) => ({ model, usage: { ...times(usage), ...timesParts(usage, calls) } })),
+      models: models.map(({ model, usage }) => ({
+        model,
+        usage: { ...times(usage), ...timesParts(usage, calls) },
+      })),
     }),
   };
 }

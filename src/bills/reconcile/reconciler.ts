@@ -159,7 +159,9 @@ export class Reconciler {
     moveDimensions(usage);
     for (const cell of usage.all.values()) moveCacheKinds(cell);
     const cells = [...usage.all.values()].sort((one, other) => one.startsAt - other.startsAt);
-    for (const cell of cells) if (cell.responseId === undefined && !isLate(cell, this.setup)) this.#band.pass(cell.chain, cell);
+    for (const cell of cells) {
+      if (cell.responseId === undefined && !isLate(cell, this.setup)) this.#band.pass(cell.chain, cell);
+    }
     const money = new Cells(
       Math.max(width, widthOf(costLines, day)),
       day.startsAt,
@@ -213,7 +215,7 @@ export class Reconciler {
       result.billedUsage += amount;
       return true;
     }
-    const dimensions = dimensionsOfLine(line, ["credential", "project"], this.setup.aliases);
+    const dimensions = dimensionsOfLine(line, ["model", "credential", "project"], this.setup.aliases);
     const cell = { startsAt: line.startsAt, endsAt: Math.max(line.endsAt, line.startsAt + 1), dimensions };
     this.#add(
       CAUSE_OF_CATEGORY[line.category],

@@ -125,3 +125,7 @@ export const CAUSE_NAMES = Object.keys(CAUSES) as [Cause, ...Cause[]];
 /** How a line was matched with calls, the surest first: an amount that matches in total is no proof of a single call. */
 export const MATCH_LEVELS = ["call", "cell", "bucket", "day", "total"] as const;
 export type MatchLevel = typeof MATCH_LEVELS[number];
+
+/** The states of a month of a bill: `soft_closed` before the provider's bill is final, `closed` from then on. */
+export const PERIOD_STATES = ["open", "soft_closed", "closed", "reopened"] as const;
+export type PeriodState = typeof PERIOD_STATES[number];

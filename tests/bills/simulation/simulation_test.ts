@@ -17,7 +17,14 @@ function check(month: Month, seed: number): void {
   const context = () =>
     `seed ${seed}, ${month.provider.name}, ${month.injected}, ${month.setup.terms.countsBy}: ` +
     JSON.stringify(
-      [found.variances.map((v) => `${v.cause} ${new Date(v.from).toISOString()} ${Object.values(v.dimensions)} ${v.part} ${v.level} q=${v.quantity} ${v.amount} ${v.cells} ${v.evidence}`), [...month.expected]],
+      [
+        found.variances.map((v) =>
+          `${v.cause} ${new Date(v.from).toISOString()} ${
+            Object.values(v.dimensions)
+          } ${v.part} ${v.level} q=${v.quantity} ${v.amount} ${v.cells} ${v.evidence}`
+        ),
+        [...month.expected],
+      ],
       (_, value) => typeof value === "bigint" ? String(value) : value,
       1,
     );
