@@ -16,7 +16,15 @@ export interface MoneyCell {
 
 /** Takes what a comparison finds. */
 export interface Findings {
-  add(cause: Cause, part: string, quantity: MicroUnits, amount: AttoUsd, evidence: string): void;
+  /** `source` is the bucket of the quantity, where it is one. */
+  add(
+    cause: Cause,
+    part: string,
+    quantity: MicroUnits,
+    amount: AttoUsd,
+    evidence: string,
+    source?: Cell,
+  ): void;
   match(level: MatchLevel, amount: AttoUsd): void;
   bound(amount: AttoUsd): void;
   /** Adds the prices that a bucket may have, as shares of the ledger's; `settle` tells whether they are a price. */
@@ -75,8 +83,10 @@ function compareUnit(
   const sums = new Map(parts.map((part) => [part, sumsOf(part, sources)]));
   const ours = [...sums.values()].reduce((sum, { amount }) => sum + amount, 0n);
   const counted = name === "" ? undefined : line?.quantity ?? sums.get(name)?.billed;
-  const moved = sources.flatMap((source) => source.moved.filter(({ part }) => parts.includes(part)));
-  const volumes = moved.map((one) => ({ ...one, amount: priceOf(one.part, one.quantity) }));
+  const volumes = sources.flatMap((source) =>
+    source.moved.filter(({ part }) => parts.includes(part))
+      .map((one) => ({ ...one, source, amount: priceOf(one.part, one.quantity) }))
+  );
 
   function priceOf(part: string, quantity: MicroUnits): AttoUsd | undefined {
     const sum = sums.get(part)!;
@@ -97,8 +107,10 @@ function compareUnit(
       one.amount = left;
       left = 0n;
     }
-    if (!isWhole) found.add(one.cause, one.part, one.quantity, one.amount, one.evidence);
-    else if (one.amount !== 0n) found.add(one.cause, "", 0n, one.amount, one.evidence);
+    const [part, quantity] = isWhole ? ["", 0n] : [one.part, one.quantity];
+    if (!isWhole || one.amount !== 0n) {
+      found.add(one.cause, part, quantity, one.amount, one.evidence, one.source);
+    }
   }
   if (amount !== list) {
     found.add("discount", name, 0n, amount - list, "the line states a price before discounts");

@@ -1,6 +1,13 @@
 import { and, asc, gt, gte, inArray, isNull, lt, type SQL, sql } from "drizzle-orm";
 import { DAY_MS, HOUR_MS } from "../../kernel/clock.ts";
-import { isStanding, type ModelCall, partsFromWire, toModelCall, withAdjustments } from "../../ledger/mod.ts";
+import {
+  isStanding,
+  type ModelCall,
+  partsFromWire,
+  TOKEN_COLUMNS,
+  toModelCall,
+  withAdjustments,
+} from "../../ledger/mod.ts";
 import { readRates } from "../../ledger/explain/mod.ts";
 import { type Rates, USAGE_FIELDS, usageOf } from "../../pricing/mod.ts";
 import { type Query, type SqlValue, type Store, tables, withoutFields } from "../../store/mod.ts";
@@ -76,9 +83,7 @@ const UNTOLD = [
   "requested_tier",
   "status",
 ];
-const TOKENS = USAGE_FIELDS.map((name) =>
-  name.replaceAll(/[A-Z\d]+(?![a-z])|[A-Z]/g, (part) => `_${part.toLowerCase()}`)
-);
+const TOKENS = TOKEN_COLUMNS.slice(0, USAGE_FIELDS.length);
 const STATED = ["provider", "reported"];
 
 /**

@@ -326,10 +326,10 @@ export class Reconciler {
 
   #compareMoney(cell: Cell, sources: readonly Cell[]): void {
     const result = this.#result;
-    const level = levelOf(sources.length === 1 ? sources[0]! : cell);
+    const most = sources.length === 1 ? sources[0]! : cell;
     compareMoney({ cell, sources, setup: this.setup }, {
-      add: (cause, part, quantity, amount, evidence) =>
-        this.#add(cause, cell, part, quantity, amount, evidence, level),
+      add: (cause, part, quantity, amount, evidence, source) =>
+        this.#add(cause, source ?? cell, part, quantity, amount, evidence, levelOf(source ?? most)),
       match: (level, amount) => result.matched[level] += amount,
       bound: (amount) => result.roundingBound += amount,
       price: (sku, interval, settle) => this.#runs.add(sku, interval, settle),

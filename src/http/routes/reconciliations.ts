@@ -188,7 +188,7 @@ export function createRoutes(core: Core) {
       await undoCorrections(asAuthor(c, await core.whole()), id);
       return c.json(await getReconciliation(core, id), 200);
     })
-    .openapi(periods, async (c) => c.json(await listPeriods(core, c.req.valid("query")), 200))
+    .openapi(periods, async (c) => c.json(await listPeriods(core.store, c.req.valid("query")), 200))
     .openapi(close, async (c) => {
       const { source, month, account } = c.req.valid("json");
       return c.json(await closePeriod(asAuthor(c, core), { source, month, account }), 200);
