@@ -15,6 +15,7 @@ const LEFT_OUT = [
   "node_server.ts",
   "smtp/mod.ts",
   "guarded_http.ts",
+  "bills/import/mod.ts",
 ];
 
 /** The modules of Node that the bundle imports: a runtime needs `nodejs_compat` for them. */

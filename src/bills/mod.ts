@@ -1,5 +1,6 @@
-/** The bills of providers: their lines, the sources that they are imported from, and their import. */
-export type { BillLine } from "./lines/bill_line.ts";
+/** The lines of providers' bills and their imports, as they are kept; `import/` has the sources. */
+export { type BillImport as KeptBillImport, listImports } from "./import/store_import.ts";
+export { type KeptLine as KeptBillLine, readBillLines } from "./lines/line_rows.ts";
 export { closePeriod, listPeriods, reopenPeriod } from "./periods/periods.ts";
 export { undoCorrections } from "./reconcile/correct_calls.ts";
 export { reconcileBill } from "./reconcile/reconcile_bill.ts";

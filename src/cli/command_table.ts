@@ -5,6 +5,7 @@ import { alertsAck, alertsHistory, alertsResend } from "./commands/alerts/alerts
 import { APPROVAL_COMMANDS } from "./commands/approvals/approvals.ts";
 import { apply, audit } from "./commands/authored_commands.ts";
 import { backup, restore } from "./commands/backup/backup.ts";
+import { BILL_COMMANDS } from "./commands/bills/bills.ts";
 import { BUDGET_COMMANDS } from "./commands/budgets/budgets.ts";
 import { channelsList, channelsTry, digest } from "./commands/channels/channels.ts";
 import { completions } from "./commands/completions.ts";
@@ -63,6 +64,7 @@ export const COMMANDS: readonly Command[] = [
   sources,
   plans,
   report,
+  ...BILL_COMMANDS,
   reprice,
   repriceList,
   repriceApply,

@@ -141,7 +141,12 @@ export const PAGE_SIZES = {
   releases: { default: 100, max: 1_000 },
   approvals: { default: 100, max: 1_000 },
   importFiles: { default: 1_000, max: 1_000 },
+  billImports: { default: 20, max: 1_000 },
+  billLines: { default: 100, max: 1_000 },
 } as const;
+
+/** The lines of one request to `POST /bills/imports/{import_id}/lines`. */
+export const MAX_BILL_LINES = 500;
 
 /** The files of one request to `PUT /imports/files`. */
 export const MAX_IMPORT_FILES = 500;

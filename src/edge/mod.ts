@@ -327,6 +327,12 @@ export const EDGE_LIMITS = {
     advice:
       "such a call is logged with its whole cost event, its client gets an error, and strict budgets hold it",
   },
+  bills: {
+    what: "Importing providers' bills (`POST /bills/imports`)",
+    reason: "it has no sources of bills",
+    effect: "refused",
+    advice: "import them by a server or a command on the same database; their lines can be listed",
+  },
   background_work: {
     what: "Work between requests: retries of deliveries, ending the runs of instances that died",
     reason: "nothing runs between requests",

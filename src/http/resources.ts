@@ -43,6 +43,7 @@ export const RESOURCES = [
   { prefixes: ["/costs/events"], load: () => import("./routes/cost_events.ts") },
   { prefixes: ["/sightings"], load: () => import("./routes/sightings.ts") },
   { prefixes: ["/imports"], load: () => import("./routes/imports.ts") },
+  { prefixes: ["/bills"], load: () => import("./routes/bills.ts") },
   { prefixes: ["/sources"], load: () => import("./routes/sources.ts") },
   { prefixes: ["/plans"], load: () => import("./routes/plans.ts") },
   { prefixes: ["/prices"], load: () => import("./routes/prices.ts") },

@@ -99,7 +99,9 @@ async function openProcess(options: CoreOptions): Promise<Core> {
   };
   try {
     if (options.isReadOnly) return core;
-    const { recover, startFollowing, startRecovery, startRetentionSweeps } = await import("./maintenance.ts");
+    const { recover, startBillImports, startFollowing, startRecovery, startRetentionSweeps } = await import(
+      "./maintenance.ts"
+    );
     await recover(core);
     if (options.alerts) {
       const { ensureRules } = await import("../alerts/mod.ts");
@@ -111,6 +113,7 @@ async function openProcess(options: CoreOptions): Promise<Core> {
     }
     if (parts.store.isShared) maintenance.push(startRecovery(core, parts.stopping));
     maintenance.push(startRetentionSweeps(core, parts.stopping));
+    if (options.isServer && parts.billImports.length > 0) maintenance.push(startBillImports(parts));
     maintenance.push(startFollowing(parts, parts.stopping));
     maintenance.push(startPriceReloads(parts, parts.stopping));
     return core;

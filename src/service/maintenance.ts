@@ -80,6 +80,15 @@ export async function followAlerts(core: CoreParts): Promise<void> {
   }
 }
 
+/** Imports the bills of the config's sources as they are due: each once a day, by one of the processes. */
+export async function startBillImports(core: CoreParts): Promise<void> {
+  while (!core.stopping.aborted) {
+    const { importDueBills } = await import("../bills/import/mod.ts");
+    await importDueBills(core);
+    await core.clock.sleep(HOUR_MS, core.stopping);
+  }
+}
+
 /** Runs the retention sweep after 1 s and then every hour. */
 export async function startRetentionSweeps(core: CoreParts, signal: AbortSignal): Promise<void> {
   await core.clock.sleep(FIRST_SWEEP_AFTER_MS, signal);

@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS } from "../../kernel/clock.ts";
+import { DAY_MS } from "../../kernel/clock.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import { type BillContext, importToEnd, stepImport } from "./import_bill.ts";
 
@@ -40,13 +40,5 @@ export async function importDueBills(ctx: BillContext): Promise<void> {
     } catch (error) {
       ctx.log.warn("A bill could not be imported", { source, account, reason: messageOf(error) });
     }
-  }
-}
-
-/** Imports what is due, every hour. */
-export async function startBillImports(ctx: BillContext): Promise<void> {
-  while (!ctx.stopping.aborted) {
-    await importDueBills(ctx);
-    await ctx.clock.sleep(HOUR_MS, ctx.stopping);
   }
 }

@@ -98,6 +98,7 @@ export async function stepImport(ctx: BillContext, range: BillRange): Promise<Im
       });
       for await (const page of pages) {
         checkAccount(source, account, page);
+        checkWindow(at, page.lines);
         at = await stagePage(ctx, at, page);
         if (at.page !== END && ctx.clock.now() >= until) return { ...at, retryAfterMs: 0 };
       }
@@ -131,11 +132,14 @@ export async function stepImport(ctx: BillContext, range: BillRange): Promise<Im
   }
 }
 
+/** The state of an import after a step, as far as its repetition needs it. */
+type StepState = Pick<ImportStep, "status" | "retryAfterMs"> & { page: string | null };
+
 /** Repeats the steps of an import to its end: at most `MAX_WAITS` delays of at most an hour in a row. */
-export async function importToEnd(
+export async function importToEnd<State extends StepState>(
   { clock, stopping }: { clock: Pick<Clock, "sleep">; stopping?: AbortSignal },
-  step: () => Promise<ImportStep>,
-): Promise<ImportStep> {
+  step: () => Promise<State>,
+): Promise<State> {
   let [waits, page]: [number, string | null | undefined] = [0, undefined];
   for (;;) {
     const state = await step();
@@ -206,16 +210,7 @@ export async function addLines(ctx: BillContext, importId: string, part: FilePar
   }
   const source = await loadSource(found.source, ctx.plugins);
   const isWhole = found.to > found.from;
-  const outside = part.lines.find(({ startsAt }) =>
-    isWhole && (startsAt < found.from || startsAt >= found.to)
-  );
-  if (outside) {
-    const window = `[${toIso(found.from)}, ${toIso(found.to)})`;
-    throw new PurserError(
-      "invalid",
-      `Cannot import the file: it has a line of ${toIso(outside.startsAt)}, outside of ${window}`,
-    );
-  }
+  if (isWhole) checkWindow(found, part.lines);
   const next = part.isLast ? undefined : `${part.offset + part.lines.length}`;
   const staged = await stagePage(ctx, found, { ...part, next });
   if (!part.isLast) return staged;
@@ -261,6 +256,14 @@ export function checkAccount({ name }: BillSource, account: string, page: BillPa
     "invalid",
     `Cannot import a bill of ${name}: it is of the account ${page.account}, not ${account}`,
   );
+}
+
+/** Refuses lines outside of the window that is replaced. */
+function checkWindow({ source, from, to }: BillQuery, lines: BillPage["lines"]): void {
+  const outside = lines.find(({ startsAt }) => startsAt < from || startsAt >= to);
+  if (!outside) return;
+  const state = `it has a line of ${toIso(outside.startsAt)}, outside of [${toIso(from)}, ${toIso(to)})`;
+  throw new PurserError("invalid", `Cannot import a bill of ${source}: ${state}`);
 }
 
 async function refuseDoubled(

@@ -204,7 +204,7 @@ const SHOW =
   `UPDATE bill_lines SET state = 'current', revision = 1 + coalesce((SELECT max(r.revision) FROM bill_lines r
   WHERE r.source = ?2 AND r.account = ?3 AND r.natural_key = bill_lines.natural_key AND r.state = 'replaced'), 0)
 WHERE ${STAGED}`;
-const FINISH = `UPDATE bill_imports SET status = 'done', page = NULL, ended_at = ?2,
+const FINISH = `UPDATE bill_imports SET status = 'done', page = NULL, ended_at = ?2, from_at = ?3, to_at = ?4,
   new_lines = (SELECT count(*) FROM bill_lines WHERE import_id = ?1 AND state = 'current' AND revision = 1),
   revised_lines = (SELECT count(*) FROM bill_lines WHERE replaced_by = ?1) WHERE import_id = ?1`;
 
@@ -230,7 +230,7 @@ export async function finishImport(ctx: BillStore, at: BillImport, lines: LinesO
     ...(first === undefined ? [] : [{ sql: REPLACE_GONE, args: [...args, from, to, first, second!] }]),
     { sql: FORGET_SAME, args },
     { sql: SHOW, args },
-    { sql: FINISH, args: [importId, ctx.clock.now()] },
+    { sql: FINISH, args: [importId, ctx.clock.now(), from, to] },
   ]);
   return (await select(ctx.store, "import_id = ?", [importId]))[0]!;
 }

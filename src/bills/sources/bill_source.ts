@@ -95,10 +95,8 @@ export interface BillRequest {
 /** A file with lines of a bill. */
 export interface BillFile {
   name: string;
-  size: number;
   /** Yields its content as text, uncompressed. */
   text(): AsyncIterable<string>;
-  bytes(): Promise<Uint8Array<ArrayBuffer>>;
   /** For a source without fields of its own: its columns by the fields of lines. */
   columns: Readonly<Record<string, string>>;
 }

@@ -1,0 +1,2 @@
+/** Exact decimal numbers. */
+export { addDecimals } from "./decimal.ts";
