@@ -24,6 +24,7 @@ import { PRICE_COMMANDS } from "./commands/prices/set_prices.ts";
 import { profilesAdd, profilesList, profilesRemove } from "./commands/profiles/profiles.ts";
 import { report } from "./commands/report/report.ts";
 import { reprice, repriceApply, repriceList, repriceUndo } from "./commands/reprice/reprice.ts";
+import { RECONCILE_COMMANDS } from "./commands/reconcile/reconcile.ts";
 import { run } from "./commands/run.ts";
 import { SERVICE_COMMANDS } from "./commands/service/service.ts";
 import { serve } from "./commands/serve.ts";
@@ -65,6 +66,7 @@ export const COMMANDS: readonly Command[] = [
   plans,
   report,
   ...BILL_COMMANDS,
+  ...RECONCILE_COMMANDS,
   reprice,
   repriceList,
   repriceApply,

@@ -13,8 +13,7 @@ import {
   toObjects,
 } from "../../store/mod.ts";
 import { openMonth, spanOfMonth } from "../reconcile/open_month.ts";
-import { finalDayOf, readLatest } from "../reconcile/stored_reconciliations.ts";
-import { loadSource } from "../sources/load_sources.ts";
+import { readLatest } from "../reconcile/stored_reconciliations.ts";
 import type { BillTerms } from "../sources/bill_terms.ts";
 
 /** A month of a source. */
@@ -166,7 +165,6 @@ export interface PeriodContext {
   query: Query;
   clock: Pick<Clock, "now">;
   author: Author;
-  plugins: readonly string[];
 }
 
 /**
@@ -174,7 +172,7 @@ export interface PeriodContext {
  *
  * @throws {PurserError} `conflict` for a month that is not over, not compared, closed already, or has more unexplained than its limit
  */
-export async function closePeriod(ctx: PeriodContext, key: PeriodKey): Promise<BillPeriod> {
+export async function closePeriod(ctx: PeriodContext, terms: BillTerms, key: PeriodKey): Promise<BillPeriod> {
   const refuse = (state: string) =>
     new PurserError("conflict", `Cannot close ${key.month} of ${key.source}: ${state}`);
   const now = ctx.clock.now();
@@ -190,9 +188,8 @@ export async function closePeriod(ctx: PeriodContext, key: PeriodKey): Promise<B
       }; compare it with a higher --limit to accept that`,
     );
   }
-  const terms = await loadSource(key.source, ctx.plugins);
   const { providers } = await openMonth(ctx, { terms, account: key.account, month: key.month });
-  const state = Date.parse(await finalDayOf(key.source, key.month)) <= now ? "closed" : "soft_closed";
+  const state = Date.parse(latest.finalOn) <= now ? "closed" : "soft_closed";
   const corrections = await readCorrections(ctx.store, { ...key, terms, providers });
   const totals = await readTotals(ctx.store, { ...key, providers });
   await write(ctx, key, before, {
@@ -290,7 +287,7 @@ export async function getPeriod(store: Pick<Store, "read">, key: PeriodKey): Pro
     reconciliation_id: (isClosed ? period.reconciliationId : latest?.reconciliationId) ?? null,
     bill_usd: bill === undefined ? null : toUsd(bill),
     ledger_usd: ledger === undefined ? null : toUsd(ledger),
-    final_on: await finalDayOf(key.source, key.month),
+    final_on: latest?.finalOn ?? null,
     corrections: (period?.corrections ?? []).map(({ month, billNanoUsd, ledgerNanoUsd }) => ({
       month,
       bill_usd: toUsd(billNanoUsd),

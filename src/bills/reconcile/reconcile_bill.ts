@@ -2,7 +2,7 @@ import type { CallContext } from "../../calls/mod.ts";
 import type { ReconciliationBody, ReconciliationDetail } from "../../contract/bills/reconciliations.ts";
 import { parseUsd } from "../../kernel/money.ts";
 import type { Author } from "../../store/mod.ts";
-import { loadSource } from "../sources/load_sources.ts";
+import type { BillTerms } from "../sources/bill_terms.ts";
 import { applyCorrections } from "./correct_calls.ts";
 import { reconcileMonth } from "./reconcile_month.ts";
 import { getReconciliation } from "./stored_reconciliations.ts";
@@ -10,13 +10,13 @@ import { getReconciliation } from "./stored_reconciliations.ts";
 /**
  * Compares a bill with the ledger. With `correct`, corrects the estimates that it proves to be others, and compares it again.
  *
- * @throws {PurserError} as {@link reconcileMonth}, and `invalid` for an unknown source
+ * @throws {PurserError} as {@link reconcileMonth}
  */
 export async function reconcileBill(
-  ctx: CallContext & { author: Author; plugins: readonly string[] },
+  ctx: CallContext & { author: Author },
+  terms: BillTerms,
   { source, account, month, limit_usd, correct = false }: ReconciliationBody,
 ): Promise<ReconciliationDetail> {
-  const terms = await loadSource(source, ctx.plugins);
   const limitNanoUsd = limit_usd === undefined ? undefined : parseUsd(limit_usd, "limit_usd");
   const startedAt = ctx.clock.now();
   const input = { terms, account, month, limitNanoUsd };

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type Clock, DAY_MS } from "../../kernel/clock.ts";
+import { type Clock, DAY_MS, toIso } from "../../kernel/clock.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import { formatUsd } from "../../kernel/money.ts";
 import type { Query, Statement, Store } from "../../store/mod.ts";
@@ -72,7 +72,11 @@ export async function reconcileMonth(
   const variances = roundVariances(result);
   const unexplained = variances.filter(({ cause }) => cause === "unexplained")
     .reduce((sum, { amountNanoUsd }) => sum + (amountNanoUsd < 0n ? -amountNanoUsd : amountNanoUsd), 0n);
-  const totals = summarize(result, variances, { ...open, corrections });
+  const totals = summarize(result, variances, {
+    ...open,
+    corrections,
+    finalOn: toIso(open.setup.to + terms.finalAfterDays * DAY_MS).slice(0, 10),
+  });
   const reconciliationId = ctx.ids.next("rec");
   await ctx.store.write([
     {

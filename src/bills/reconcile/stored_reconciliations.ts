@@ -4,14 +4,12 @@ import type {
   ReconciliationDetail,
   ReconciliationVariance,
 } from "../../contract/bills/reconciliations.ts";
-import { DAY_MS, toIso } from "../../kernel/clock.ts";
+import { toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { parseTotalUsd, toUsd } from "../../kernel/money.ts";
 import { type SqlValue, type Store, toObjects } from "../../store/mod.ts";
 import { type PeriodKey, readPeriod } from "../periods/periods.ts";
-import { BILL_SOURCES } from "../sources/registry.ts";
 import { MICRO } from "./exact.ts";
-import { spanOfMonth } from "./open_month.ts";
 import type { Totals } from "./summarize.ts";
 
 type Reads = { store: Pick<Store, "read">; clock: { now(): number } };
@@ -27,6 +25,8 @@ interface Row {
   ledgerNanoUsd: bigint;
   unexplainedNanoUsd: bigint;
   limitNanoUsd: bigint;
+  /** The day from which the provider's bill no longer changes. */
+  finalOn: string;
 }
 
 const COLUMNS =
@@ -44,7 +44,7 @@ export async function readLatest(
   const [row] = toObjects(
     await store.read({
       sql:
-        `SELECT reconciliation_id, input_hash, bill_nano_usd, ledger_nano_usd, unexplained_nano_usd, limit_nano_usd
+        `SELECT reconciliation_id, input_hash, bill_nano_usd, ledger_nano_usd, unexplained_nano_usd, limit_nano_usd, totals
 FROM reconciliations WHERE source = ? AND account = ? AND month = ? ORDER BY created_at DESC, reconciliation_id DESC LIMIT 1`,
       args: [source, account, month],
     }),
@@ -57,6 +57,7 @@ FROM reconciliations WHERE source = ? AND account = ? AND month = ? ORDER BY cre
     ledgerNanoUsd: nano("ledger_nano_usd"),
     unexplainedNanoUsd: nano("unexplained_nano_usd"),
     limitNanoUsd: nano("limit_nano_usd"),
+    finalOn: (JSON.parse(row.totals as string) as Totals).finalOn,
   };
 }
 
@@ -124,10 +125,16 @@ function toVariance(row: Record<string, SqlValue>): ReconciliationVariance {
   const dimensions = JSON.parse(row.dimensions as string);
   const [from, to] = [toIso(Number(row.from_at)), toIso(Number(row.to_at))];
   const text = (name: string): string | null => dimensions[name] ?? null;
-  const query = (fields: Record<string, string>) => new URLSearchParams({ ...fields, from, to }).toString();
-  const lines = { source: row.source as string, ...row.account !== "" && { account: row.account as string } };
+  const query = (fields: Record<string, string>) => new URLSearchParams(fields).toString();
+  const lines = {
+    source: row.source as string,
+    month: from.slice(0, 7),
+    ...row.account !== "" && { account: row.account as string },
+  };
   const calls = {
     group_by: "session",
+    from,
+    to,
     ...dimensions.model !== undefined && { model: dimensions.model as string },
   };
   return {
@@ -175,15 +182,14 @@ async function toWire(ctx: Reads, row: Record<string, SqlValue>): Promise<Reconc
     nano("unexplained_nano_usd"),
   ];
   const matched = Object.values(totals.matched).reduce((sum, amount) => sum + parseTotalUsd(amount), 0n);
-  const finalOn = await finalDayOf(key.source, key.month);
   return {
     reconciliation_id: row.reconciliation_id as string,
     source: key.source,
     account: key.account ?? null,
     month: key.month,
     state: period?.state ?? "open",
-    final_on: finalOn,
-    is_final: Date.parse(finalOn) <= ctx.clock.now(),
+    final_on: totals.finalOn,
+    is_final: Date.parse(totals.finalOn) <= ctx.clock.now(),
     mapping: Number(row.mapping),
     lines: totals.lines,
     calls: totals.calls,
@@ -234,12 +240,4 @@ async function toWire(ctx: Reads, row: Record<string, SqlValue>): Promise<Reconc
 function shareOf(part: bigint, whole: bigint): number | null {
   if (whole <= 0n) return null;
   return part <= 0n ? 0 : Number(part * 1_000_000n / whole) / 1_000_000;
-}
-
-/** Returns the day from which the bill of a month no longer changes. A source of a module that is gone counts as one of a week. */
-export async function finalDayOf(source: string, month: string): Promise<string> {
-  const days = Object.hasOwn(BILL_SOURCES, source)
-    ? (await BILL_SOURCES[source]!()).default.finalAfterDays
-    : 7;
-  return toIso(spanOfMonth(month).to + days * DAY_MS).slice(0, 10);
 }

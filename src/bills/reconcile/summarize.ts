@@ -22,6 +22,8 @@ export interface Totals {
   others: { currency: string; lines: number; amount: string }[];
   roundingBound: string;
   wholeUntil: string;
+  /** The day from which the provider's bill no longer changes. */
+  finalOn: string;
   corrections: { month: string; bill: string; ledger: string }[];
 }
 
@@ -35,7 +37,10 @@ const OF_NO_CALL_USAGE: ReadonlySet<Cause> = new Set(["tool_fee", "storage", "se
 export function summarize(
   result: Reconciled,
   variances: readonly StoredVariance[],
-  { setup, unnamedKeys, corrections }: OpenMonth & { corrections: readonly Correction[] },
+  { setup, unnamedKeys, corrections, finalOn }: OpenMonth & {
+    corrections: readonly Correction[];
+    finalOn: string;
+  },
 ): Totals {
   const split = { volume: 0n, price: 0n, other: 0n, rounding: 0n };
   const causes = new Map<Cause, { amount: bigint; variances: number }>();
@@ -84,6 +89,7 @@ export function summarize(
     })),
     roundingBound: formatUsd(toNano(result.roundingBound)),
     wholeUntil: toIso(setup.whole.to),
+    finalOn,
     corrections: corrections.map(({ month, billNanoUsd, ledgerNanoUsd }) => ({
       month,
       bill: formatUsd(billNanoUsd),

@@ -21,6 +21,7 @@ import {
   ReopenBody,
   SourceName,
 } from "../../contract/bills/reconciliations.ts";
+import { PurserError } from "../../kernel/errors.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
 import { createRoute, z } from "../create_route.ts";
@@ -154,11 +155,29 @@ const reopen = createRoute({
   responses: { 200: json(BillPeriod, "The month"), ...problems("invalid", "conflict", ...BODY_CODES) },
 });
 
+/** Loads the terms of a source: an edge, which keeps work alive beyond its request, has none. */
+async function loadTerms({ keepAlive, plugins }: Core, source: string) {
+  if (!keepAlive) return await (await import("../../bills/import/mod.ts")).loadSource(source, plugins);
+  const remedy = "do it by a server or a command on the same database";
+  throw new PurserError(
+    "unsupported",
+    `Cannot reconcile a bill at the edge: it has no sources of bills; ${remedy}`,
+  );
+}
+
 export function createRoutes(core: Core) {
   return createRouter()
     .openapi(
       create,
-      async (c) => c.json(await reconcileBill(asAuthor(c, await core.whole()), c.req.valid("json")), 200),
+      async (c) =>
+        c.json(
+          await reconcileBill(
+            asAuthor(c, await core.whole()),
+            await loadTerms(core, c.req.valid("json").source),
+            c.req.valid("json"),
+          ),
+          200,
+        ),
     )
     .openapi(list, async (c) => {
       const { source, month, ...given } = c.req.valid("query");
@@ -191,7 +210,10 @@ export function createRoutes(core: Core) {
     .openapi(periods, async (c) => c.json(await listPeriods(core.store, c.req.valid("query")), 200))
     .openapi(close, async (c) => {
       const { source, month, account } = c.req.valid("json");
-      return c.json(await closePeriod(asAuthor(c, core), { source, month, account }), 200);
+      return c.json(
+        await closePeriod(asAuthor(c, core), await loadTerms(core, source), { source, month, account }),
+        200,
+      );
     })
     .openapi(reopen, async (c) => {
       const { source, month, account, reason } = c.req.valid("json");
