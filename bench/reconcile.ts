@@ -31,14 +31,14 @@ const RATES: Rates = {
   }],
 };
 
-const folder = await Deno.makeTempDir({ prefix: "purser-bench-" });
-const path = `${folder}/bench.db`;
 if (Deno.args[0] === "compare") await compare(Deno.args[1]!);
 else {
+  const folder = await Deno.makeTempDir({ prefix: "purser-bench-" });
+  const path = `${folder}/bench.db`;
   try {
-    const calls = Deno.args.includes("--thorough") ? 10_000_000 : 200_000;
+    const calls = Deno.args.includes("--thorough") ? 10_000_000 : Number(Deno.env.get("BENCH_CALLS") ?? 200_000);
     await (await openCore({ config: { dbUrl: path } })).close({ graceMs: 0 });
-    fill(calls);
+    fill(path, calls);
     // A process of its own, so that its memory is that of the comparison.
     const { success } = await new Deno.Command(Deno.execPath(), {
       args: ["run", "-A", "--quiet", "--no-check", import.meta.url, "compare", path],
@@ -52,7 +52,7 @@ else {
 }
 
 /** Makes calls over a month, and a bill of them: usage by the hour and key, costs by the day. */
-function fill(calls: number): void {
+function fill(path: string, calls: number): void {
   const db = new DatabaseSync(path);
   db.exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -200000");
   const { priceId, hash, text } = priceRecordOf(RATES);

@@ -15,7 +15,13 @@ import { openTestBooks } from "../harness/test_books.ts";
 
 const OCTOBER = Date.parse("2026-10-01T00:00:00Z");
 const MODEL = "claude-test";
-const PRICES = [{ provider: "anthropic", model: MODEL, input_usd_per_million: 3, output_usd_per_million: 15, cache_read_usd_per_million: 0.3 }];
+const PRICES = [{
+  provider: "anthropic",
+  model: MODEL,
+  input_usd_per_million: 3,
+  output_usd_per_million: 15,
+  cache_read_usd_per_million: 0.3,
+}];
 
 async function openBills() {
   const books = await openTestBooks({ prices: PRICES as never });

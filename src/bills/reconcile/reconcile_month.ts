@@ -3,10 +3,11 @@ import { type Clock, DAY_MS, toIso } from "../../kernel/clock.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import { formatUsd } from "../../kernel/money.ts";
 import type { Query, Statement, Store } from "../../store/mod.ts";
-import { type KeptLine, readBillLines } from "../lines/line_rows.ts";
 import { checkOpen, readCorrections } from "../periods/periods.ts";
+import type { NumberedLine } from "./cells.ts";
 import { ATTO_PER_NANO, toNano } from "./exact.ts";
 import { RateCards, readLedgerCells } from "./ledger_cells.ts";
+import { readDayLines } from "./read_day_lines.ts";
 import { type BilledMonth, type OpenMonth, openMonth } from "./open_month.ts";
 import { type Reconciled, Reconciler, type Variance } from "./reconciler.ts";
 import { summarize } from "./summarize.ts";
@@ -30,9 +31,6 @@ export type StoredVariance = Omit<Variance, "amount"> & { amountNanoUsd: bigint 
 
 /** The most variances that are stored: those after them are added up by cause. */
 const MAX_VARIANCES = 20_000;
-
-/** The lines of a day that are read at once. */
-const MAX_LINES = 5_000_000;
 
 /**
  * Compares the bill of a month with the ledger, and stores the result; the same lines and calls are compared once. Returns its id.
@@ -115,10 +113,10 @@ async function compareDays(
   const rates = new RateCards(ctx);
   const callsOf = hasCalls ? terms.name : undefined;
   const days = (setup.to - setup.from) / DAY_MS;
-  const whole = { lines: [] as KeptLine[], calls: [] as Awaited<ReturnType<typeof readLedgerCells>> };
+  const whole = { lines: [] as NumberedLine[], calls: [] as Awaited<ReturnType<typeof readLedgerCells>> };
   for (let from = setup.from; from < setup.to; from += DAY_MS) {
     const to = from + DAY_MS;
-    const lines = await readBillLines(ctx, { source: terms.name, account, from, to }, { limit: MAX_LINES });
+    const lines = await readDayLines(ctx.store, { source: terms.name, account, from, to });
     const widthMs = isWhole ? DAY_MS : narrowest(lines);
     const calls = await readLedgerCells(ctx, {
       providers,
@@ -142,7 +140,7 @@ async function compareDays(
 }
 
 /** Returns the width of the narrowest buckets of the lines of a day. */
-function narrowest(lines: readonly KeptLine[]): number {
+function narrowest(lines: readonly NumberedLine[]): number {
   let width = DAY_MS;
   for (const { category, startsAt, endsAt } of lines) {
     if (category === "usage" && endsAt > startsAt) width = Math.min(width, endsAt - startsAt);

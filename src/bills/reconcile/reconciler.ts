@@ -104,7 +104,7 @@ const PARENTS: Readonly<Record<string, string>> = {
 };
 
 /** The days that are kept open: a bucket may still explain one of the day before. */
-const OPEN_DAYS = 2;
+const OPEN_DAYS = 1;
 
 interface OpenDay {
   usage: Cells;
