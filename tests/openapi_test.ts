@@ -23,6 +23,7 @@ Deno.test("the OpenAPI document has every route of the app, and no other", async
 
 /** The names from which clients in many languages have been generated: they never change. */
 const OPERATIONS = {
+  addBillLines: "POST /bills/imports/{import_id}/lines",
   applyDefinitions: "POST /apply",
   applyRepricing: "POST /repricings/{repricing_id}/apply",
   approveTicket: "POST /approvals/{ticket_id}/approve",
@@ -67,6 +68,7 @@ const OPERATIONS = {
   getDigest: "GET /digest",
   getSpendingSummary: "GET /costs/summary",
   getSnapshotSchema: "GET /schemas/snapshot/v1.json",
+  importBill: "POST /bills/imports",
   listAgents: "GET /agents",
   listAgentSessions: "GET /agents/{agent_id}/sessions",
   listAlertRules: "GET /alerts/rules",
@@ -87,6 +89,8 @@ const OPERATIONS = {
   listCosts: "GET /costs",
   listCostTagKeys: "GET /costs/tag-keys",
   listImportedEvents: "GET /sessions/{session_id}/events/imported",
+  listBillImports: "GET /bills/imports",
+  listBillLines: "GET /bills/lines",
   listImportFiles: "GET /imports/files",
   listPlans: "GET /plans",
   listPrices: "GET /prices/rows",
@@ -163,6 +167,8 @@ const REQUESTS: [method: string, path: string, body?: unknown, headers?: Headers
       fault: null,
     }],
   }],
+  ["GET", "/bills/imports?source=csv&limit=1"],
+  ["GET", "/bills/lines?source=csv&month=2026-11&state=replaced"],
   ["GET", "/imports/files?machine=laptop&importer=claude-code"],
   ["GET", "/sources?limit=1"],
   ["POST", "/plans", {
@@ -228,6 +234,15 @@ const REQUESTS: [method: string, path: string, body?: unknown, headers?: Headers
   ["GET", "/docs/page.js"],
   ["GET", "/"],
 ];
+
+const BILL_LINE = {
+  series: "cost",
+  category: "usage",
+  starts_at: "2026-11-25T00:00:00Z",
+  ends_at: "2026-11-26T00:00:00Z",
+  amount: "1.25",
+  currency: "USD",
+};
 
 /** The amount that a strict budget holds for a call of a process that has died. */
 const HOLD =
@@ -320,6 +335,13 @@ Deno.test("every operation responds as documented", async () => {
   await purser.api("POST", `/reconciliations/${reconciliation_id}/undo`);
   await purser.api("POST", "/bills/periods/close", month);
   await purser.api("POST", "/bills/periods/reopen", { ...month, reason: "a new invoice" });
+  const file = { source: "csv", file: { sha256: "0".repeat(64) } };
+  const { import_id } = (await purser.api("POST", "/bills/imports", file)).body;
+  await purser.api("POST", `/bills/imports/${import_id}/lines`, {
+    offset: 0,
+    lines: [BILL_LINE],
+    is_last: true,
+  });
   const price = { provider: "a", model: "b", input_usd_per_million: 1, output_usd_per_million: 1 };
   const { price_id } = (await purser.api("PUT", "/prices/rows", price)).body;
   await purser.api("GET", "/prices/rows");

@@ -46,6 +46,26 @@ export const COST_ROWS: readonly Row[] = [
   },
   { line: "plans --limit 0", code: 2, err: /--limit/ },
   { line: "plans", out: /^No plan has been measured yet/ },
+  {
+    line: "bills import openay",
+    code: 2,
+    err: /there is no source openay; did you mean openai\?/,
+    isOffline: true,
+  },
+  { line: "bills import anthropic --month 2026-10", code: 1, err: /ANTHROPIC_ADMIN_KEY is not set/ },
+  {
+    line: "bills import csv --file $FOLDER/bill.csv --account mistral",
+    out: /^Imported 2 lines of csv: 2 new, 0 replaced\nBilled: 1\.75 USD\n$/,
+  },
+  {
+    line: "bills list",
+    out: /^WHEN \(UTC\) +SOURCE +ACCOUNT [^]* csv +mistral +2026-11-25 +2026-11-27 +done +2 /,
+  },
+  { line: "bills list --limit 0", code: 2, err: /--limit/, isOffline: true },
+  { line: "bills lines --month 2026-11", out: /mistral-large [^]*Billed: 1\.75 USD\n$/ },
+  { line: "bills lines --month 2026-00", code: 2, err: /2026-00 is not a month/, isOffline: true },
+  { line: "bills sources", out: /^SOURCE +OF +KEY [^]*\nopenai +OpenAI +OPENAI_ADMIN_KEY /, isOffline: true },
+  { line: "bills sources --jsn", code: 2, err: /did you mean --json/, isOffline: true },
   { line: "sources", out: /^SOURCE +CALLS +COST +[^]*\nrun +\d+ +\$0\./ },
 
   { line: "cost --by agent --since 24h --until 1h", out: /^No calls since / },

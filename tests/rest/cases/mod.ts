@@ -8,6 +8,7 @@ import { costCases } from "./costs.ts";
 import { eventCases } from "./events.ts";
 import { gatewayCases } from "./gateway.ts";
 import { listCases } from "./lists.ts";
+import { billCases } from "./bills.ts";
 import { importCases } from "./imports.ts";
 import { liveCases } from "./live.ts";
 import { keyCases } from "./keys.ts";
@@ -28,6 +29,7 @@ export const restCases: Readonly<Record<string, readonly RestCase[]>> = {
   runs: runCases,
   sessions: sessionCases,
   costs: costCases,
+  bills: billCases,
   imports: importCases,
   plans: planCases,
   otlp: otlpCases,
