@@ -39,7 +39,7 @@ export interface Period {
   reason: string | null;
 }
 
-/** What has changed of a closed month since. */
+/** The change of a closed month since it was closed. */
 export interface Correction {
   month: string;
   billNanoUsd: bigint;

@@ -29,7 +29,7 @@ export type NumberedLine = BillLine & { position: number };
 /** The number of requests as a part: it has a quantity, and no price of its own. */
 export const REQUESTS = "requests";
 
-/** What a bill says of one part in a cell. */
+/** The sums of a bill's lines of one part in a cell. */
 export interface BillPart {
   lines: number;
   /** Undefined if no line states one. */
@@ -39,7 +39,7 @@ export interface BillPart {
   sku?: string | undefined;
 }
 
-/** What the ledger has of one part in a cell. */
+/** The sums of the ledger's calls of one part in a cell. */
 export interface OurPart {
   quantity: MicroUnits;
   amount: AttoUsd;
@@ -67,7 +67,7 @@ export interface Cell {
   doubtful: number;
   bookedNanoUsd: bigint;
   callId?: string | undefined;
-  /** What is left to explain: the quantity of the bill less that of the ledger. */
+  /** The differences without a cause yet: the quantity of the bill less that of the ledger. */
   rest: Map<string, MicroUnits>;
   moved: Moved[];
   /** True once its differences are explained. */

@@ -4,7 +4,7 @@ import type { BillCategory } from "../lines/bill_line.ts";
 import { type Cell, explain, REQUESTS } from "./cells.ts";
 import { MICRO } from "./exact.ts";
 
-/** What is known besides both sides of a cell. */
+/** The facts that hold for all cells. */
 export interface Known {
   /** True if the bill names models: a line without one is then of nothing that is known. */
   hasModels: boolean;

@@ -4,7 +4,7 @@ import type { BillLine } from "../lines/bill_line.ts";
 export const DIMENSIONS = ["credential", "project", "serviceTier", "region", "speed", "context"] as const;
 export type DimensionName = typeof DIMENSIONS[number];
 
-/** What a line or a call is of. A dimension that one of the two sides never states is left out of all. */
+/** The dimensions of a line or a call. One that one of the two sides never states is left out of all. */
 export type Dimensions = { [Name in DimensionName]?: string } & { model?: string };
 
 /** The dimensions that the lines of a series state and the ledger knows: others can't be compared. */

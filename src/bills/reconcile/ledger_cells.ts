@@ -20,7 +20,7 @@ export interface LedgerReads {
   query: Query;
 }
 
-/** What calls were paid with, by its id. */
+/** The credential that calls were paid with. */
 export interface KnownUpstream {
   keyId: string | undefined;
   account: string | undefined;
@@ -73,7 +73,7 @@ export class RateCards {
   }
 }
 
-/** What a call has besides its counts that no bill tells apart. */
+/** The details of a call that no bill tells apart. */
 const UNTOLD = [
   "said",
   "list_cost_nano_usd",

@@ -3,7 +3,7 @@ import { type Cell, type Cells, explain, REQUESTS } from "./cells.ts";
 import { type DimensionName, DIMENSIONS, type Dimensions } from "./dimensions.ts";
 import { lesser, type MicroUnits, sizeOf } from "./exact.ts";
 
-/* Quantities that agree once they are moved: to another value of a dimension, to another kind of input, to the bucket next door. */
+/* Quantities that agree once they are moved: to another value of a dimension, to another kind of input, to an adjacent bucket. */
 
 const CAUSE_OF: Readonly<Record<Exclude<DimensionName, "credential" | "project">, Cause>> = {
   serviceTier: "tier",
@@ -98,7 +98,7 @@ export function moveCacheKinds(cell: Cell): void {
   }
 }
 
-/** A quantity that may be next door. */
+/** A quantity that may be in a later bucket. */
 interface Pending {
   cell: Cell;
   /** Positive where the bill has more. */
@@ -111,7 +111,7 @@ interface Chain {
   last: number;
   /** By part, the oldest first; all of one sign. */
   pending: Map<string, Pending[]>;
-  /** What calls that cross a border could move over it, by border and part. */
+  /** The quantities of the calls that cross a border, by border and part. */
   crossing: Map<number, Map<string, MicroUnits>>;
 }
 
@@ -194,7 +194,7 @@ export class BorderBand {
   }
 }
 
-/** Explains what may be in the bucket next door, which is none of the month. */
+/** Explains quantities that may be in the adjacent bucket of another month. */
 function explainOutside(
   cell: Cell,
   crossing: ReadonlyMap<string, MicroUnits> | undefined,

@@ -22,7 +22,7 @@ export interface ReconcileContext {
 
 /** A comparison to make. */
 export interface ReconcileInput extends BilledMonth {
-  /** What may stay unexplained; undefined for what rounding may make. */
+  /** The largest amount that may stay unexplained; undefined for the bound of rounding. */
   limitNanoUsd: bigint | undefined;
 }
 

@@ -19,7 +19,7 @@ import { compareMoney } from "./compare_money.ts";
 import { findAliases, OneSided } from "./find_aliases.ts";
 import { PriceRuns } from "./price_runs.ts";
 
-/** What a comparison of a month is made with. */
+/** The month to compare, and the facts that hold for all of its days. */
 export interface Setup extends Known {
   terms: Pick<BillTerms, "countsBy" | "amountDecimals">;
   /** The month: [from, to). */
@@ -79,7 +79,7 @@ export interface Reconciled {
   lines: number;
   calls: number;
   variances: Variance[];
-  /** What the bill and the ledger both have, by how surely it is matched. */
+  /** The amounts that both the bill and the ledger have, by how surely they are matched. */
   matched: Record<MatchLevel, AttoUsd>;
   /** The largest difference that rounding explains. */
   roundingBound: AttoUsd;
@@ -134,7 +134,7 @@ export class Reconciler {
   readonly #open: OpenDay[] = [];
   readonly #band: BorderBand;
   #countsBy: "start" | "end";
-  /** How the day before was counted. */
+  /** The rule by which the day before was counted. */
   #countedBy: "start" | "end";
 
   constructor(readonly setup: Setup) {

@@ -8,7 +8,7 @@ import type { OpenMonth } from "./open_month.ts";
 import type { StoredVariance } from "./reconcile_month.ts";
 import type { Reconciled } from "./reconciler.ts";
 
-/** What a comparison has found besides its variances; amounts are texts of USD. */
+/** The sums of a comparison; amounts are texts of USD. */
 export interface Totals {
   lines: number;
   calls: number;

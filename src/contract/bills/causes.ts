@@ -1,4 +1,4 @@
-/** What a difference between a bill and the ledger calls for. */
+/** The actions that a difference between a bill and the ledger calls for. */
 export const REMEDIES = [
   "none",
   "wait",
@@ -13,9 +13,9 @@ export const REMEDIES = [
 export type Remedy = typeof REMEDIES[number];
 
 interface CauseTerms {
-  /** How it is found. */
+  /** The evidence by which it is found. */
   test: string;
-  /** What to do. */
+  /** The action. */
   remedy: Remedy;
   advice: string;
 }
@@ -122,7 +122,7 @@ export const CAUSES = {
 export type Cause = keyof typeof CAUSES;
 export const CAUSE_NAMES = Object.keys(CAUSES) as [Cause, ...Cause[]];
 
-/** How a line was matched with calls, the surest first: an amount that matches in total is no proof of a single call. */
+/** The ways in which lines are matched with calls, the surest first: an amount that matches in total is no proof of a single call. */
 export const MATCH_LEVELS = ["call", "cell", "bucket", "day", "total"] as const;
 export type MatchLevel = typeof MATCH_LEVELS[number];
 

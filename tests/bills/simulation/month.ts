@@ -116,7 +116,7 @@ export interface Month {
   injected: readonly Cause[];
   billed: bigint;
   booked: bigint;
-  /** What both sides have, in atto-USD. */
+  /** The amount that both sides have, in atto-USD. */
   matched: bigint;
   others: number;
 }
