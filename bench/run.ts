@@ -25,6 +25,7 @@ const all: Record<string, boolean> = {
   import: false,
   otlp: false,
   reconcile: false,
+  export: false,
 };
 /** Options that a benchmark takes itself: `import --thorough`. */
 const OWN_OPTIONS = ["--thorough"];

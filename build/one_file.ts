@@ -38,6 +38,7 @@ const HOOKS = {
       "cli/commands/gate/hooks/gemini",
       "cli/commands/gate/import_session",
       "cli/commands/gate/next_call",
+      "cli/commands/gate/open_tickets",
       "cli/commands/gate/run_gate",
       "client/mod",
       "config/file/expand_variables",

@@ -11,6 +11,7 @@ import { createBus } from "../src/bus/mod.ts";
 import { fixedClock, HOUR_MS } from "../src/kernel/clock.ts";
 import { countingIds } from "../src/kernel/ids.ts";
 import { recordCalls } from "../src/ledger/mod.ts";
+import { createLazyPriceBook } from "../src/pricing/mod.ts";
 import { silentLog } from "../src/kernel/log.ts";
 import { createQuery, type SqlValue, type Store, toObjects } from "../src/store/mod.ts";
 import { NO_SUBJECTS } from "./harness/alerts.ts";
@@ -170,6 +171,7 @@ function contextOf(store: Store) {
     bus: createBus(silentLog),
     log: silentLog,
     author: { actor: "code" as const },
+    prices: createLazyPriceBook({}),
     wakeDispatcher() {},
   };
 }

@@ -25,7 +25,9 @@ const TEAM = `{
     { "name": "Anna", "limit_usd": 200, "per": "month", "key_id": "anna" },
     { "name": "All", "limit_usd": 50, "per": "day" },
   ],
-  "rules": [{ "name": "Day", "threshold_type": "per_day_usd", "threshold_usd": 40, "severity": "warning" }],
+  "rules": [{
+    "name": "Day", "threshold_type": "per_day_usd", "threshold_usd": 40, "severity": "warning", "key_id": "anna",
+  }],
 }`;
 
 type World = Awaited<ReturnType<typeof WORLDS[string]>>;

@@ -178,7 +178,7 @@ test(
   "backups that are made while several processes book and roll up have whole calls, and the totals of exactly these",
   async (url, place) => {
     const backup = `${place.folder}/backup.db`;
-    makeLarge(place.db, 5_000);
+    makeLarge(place.db, 2_000);
     await succeed(place, ["backup", "--to", backup]);
     await succeed(place, ["restore", "--from", backup, "--db", url]);
     const open = () => openTestPurser({ config: { dbUrl: url }, ids: createIds(systemClock) });

@@ -328,8 +328,67 @@ Deno.test("a tag that nothing has used is accepted, and pointed out with the nea
   await add(purser, { name: "Acme", ...MONTH, ...ACME });
   const { unknown } = await add(purser, { name: "Typo", ...MONTH, tags: { customer: "amce" } });
   assert.deepEqual(unknown, { kind: "tag:customer", id: "amce", nearest: "acme" });
-  const pattern = await add(purser, { name: "Opus", ...MONTH, model: "claude-opsu-*" });
-  assert.deepEqual(pattern.unknown, { kind: "model", id: "claude-opsu-*", nearest: null });
+  const exact = await add(purser, { name: "Opus", ...MONTH, model: "claude-opsu-5" });
+  assert.deepEqual(exact.unknown, { kind: "model", id: "claude-opsu-5", nearest: null });
+});
+
+const OWN_PRICE = { provider: "own", model: "Fast-1", input_usd_per_million: 1, output_usd_per_million: 2 };
+
+Deno.test("a pattern that matches no model is refused with the nearest one, wherever it is given, and nothing changes", async () => {
+  await using purser = await openTestPurser();
+  const opus = await add(purser, { name: "Opus", ...MONTH, model: "claude-opus-*" });
+  assert.deepEqual(opus.unknown, { kind: "model", id: "claude-opus-*", nearest: null });
+  const rule = { name: "Opus", threshold_type: "per_day_usd", threshold_usd: 1, severity: "info" };
+  const { body: made } = await purser.api("POST", "/alerts/rules", { ...rule, model: "claude-opus-*" });
+  const budget = { name: "B", ...MONTH };
+  const all = async () => [
+    (await purser.api("GET", BUDGETS)).body,
+    (await purser.api("GET", "/alerts/rules")).body,
+    (await purser.api("GET", "/audit")).body.length,
+  ];
+  const before = await all();
+  const refuse = async (model: string, method: string, path: string, body: object, field = "model") => {
+    const { status, body: { code, details } } = await purser.api(method, path, body);
+    const [issue] = details?.issues ?? [];
+    assert.deepEqual([status, code, issue?.path], [400, "invalid", field], JSON.stringify([model, details]));
+    assert.match(issue.message, /^no model with a price or a call matches the pattern ".+"/);
+    return issue.message as string;
+  };
+  const message = await refuse("claude-opsu-*", "POST", BUDGETS, { ...budget, model: "claude-opsu-*" });
+  assert.match(
+    message,
+    /the nearest is \w+:claude-opus-\S+; name a new model without a star, or set its price/,
+  );
+  for (const model of ["anthropic:gpt-*", "nobody:*", "own:*", "*-fast-*-1"]) {
+    await refuse(model, "POST", BUDGETS, { ...budget, model });
+  }
+  const model = "claude-*-of-2019";
+  await refuse(model, "PATCH", `${BUDGETS}/${opus.budget_id}`, { model });
+  await refuse(model, "POST", "/alerts/rules", { ...rule, model });
+  await refuse(model, "PATCH", `/alerts/rules/${made.rule_id}`, { model });
+  const budgets = { label: "f", budgets: [{ ...budget, model }], rules: [{ ...rule, name: "R" }] };
+  await refuse(model, "POST", "/apply", budgets, "budgets[0].model");
+  const rules = { label: "f", rules: [{ ...rule, name: "R", model }] };
+  await refuse(model, "POST", "/apply", rules, "rules[0].model");
+  assert.deepEqual(await all(), before);
+  for (const model of ["*", "claude:claude-*", "bedrock:*claude*", "demo:*", "CLAUDE-*"]) {
+    await add(purser, { ...budget, name: model, model });
+  }
+});
+
+Deno.test("a pattern matches what has been called, what has a price in the same file, and stays where it is", async () => {
+  await using purser = await openTestPurser();
+  await spend(purser, 1, { provider: "own", model: "Slow_2" });
+  assert.equal((await add(purser, { name: "Called", ...MONTH, model: "own:Slow_*" })).unknown, undefined);
+  const priced = { name: "Priced", ...MONTH, model: "own:Fast-*" };
+  const file = { label: "f", budgets: [priced], prices: [OWN_PRICE] };
+  assert.equal((await purser.api("POST", "/apply", file)).status, 200);
+  const [{ price_id }] = (await purser.api("GET", "/prices/rows")).body;
+  assert.equal((await purser.api("DELETE", `/prices/rows/${price_id}`)).status, 204);
+  const [, { budget_id }] = (await purser.api("GET", BUDGETS)).body;
+  const changed = await purser.api("PATCH", `${BUDGETS}/${budget_id}`, { ...priced, limit_usd: 20 });
+  assert.deepEqual([changed.status, changed.body.limit_usd], [200, 20], JSON.stringify(changed.body));
+  assert.equal((await purser.api("POST", BUDGETS, { ...priced, name: "New" })).status, 400);
 });
 
 Deno.test("a tag that a key bears is known before its first call, and near to one that is misspelled", async () => {
@@ -387,6 +446,15 @@ for (const { name, ignore, create } of dialectKinds()) {
       await book(one, "before");
       await rollUp(one);
       await book(one, "tail");
+      await book(one, "named", { model: "tail_100%", tags: undefined });
+      // Patterns match what is in the totals, after them, and priced.
+      for (const model of ["p:ec*", "*_100%", "LOCAL:pri*"]) {
+        const { budget_id } = await createBudget(two, { name: model, limit_usd: 1, per: "day", model });
+        await removeBudget(two, budget_id);
+      }
+      for (const model of ["p:ac*", "tailX*", "p:*_200%"]) {
+        await assert.rejects(createBudget(two, { name: "B", limit_usd: 1, per: "day", model }), /no model/);
+      }
       const budget = { name: "A", limit_usd: 1, per: "lifetime", tags: { customer: "a" } } as const;
       const added = await createBudget(two, budget);
       const { budget_id: each } = await createBudget(two, {

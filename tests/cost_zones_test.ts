@@ -10,6 +10,7 @@ import { spend } from "./harness/budget_requests.ts";
 import { makeKey, openHttpClient } from "./harness/http_client.ts";
 import { modelCall } from "./harness/model_calls.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
+import { cases } from "./harness/thorough.ts";
 
 /** Costs by days, weeks and months of a time zone. */
 
@@ -88,7 +89,7 @@ for (const { name, ignore, create } of dialectKinds()) {
             [...expected].sort(([a], [b]) => a < b ? 1 : -1),
           );
         }),
-        { numRuns: 150 },
+        { numRuns: cases(50) },
       );
     },
   });

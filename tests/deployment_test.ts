@@ -6,24 +6,15 @@ import { VERSION } from "../src/kernel/version.ts";
 import { newPlace } from "./harness/cli_process.ts";
 import { inProcess } from "./harness/in_process.ts";
 import { denoCacheVariables } from "./harness/cache_variables.ts";
+import { below, findContainerBuild, readDockerfile } from "./harness/container_build.ts";
 import { installCli } from "./harness/installed_cli.ts";
 
 /**
- * The image and the service without a container engine: the commands of the Dockerfile are run here, with its folders below a
- * temporary one. container_image_test.ts builds and runs the image.
+ * The image and the service without a container engine: the commands of the Dockerfile are run with its folders below another
+ * one. container_image_test.ts builds and runs the image.
  */
 
 const ROOT = new URL("..", import.meta.url).pathname;
-
-/** The instructions of a container file, with continued lines joined. */
-async function readInstructions(path: string): Promise<{ name: string; rest: string }[]> {
-  const text = await Deno.readTextFile(join(ROOT, path));
-  return text.replaceAll(/\\\n\s*/g, "").split("\n").filter((line) => line !== "" && !line.startsWith("#"))
-    .map((line) => {
-      const [, name, rest] = /^([A-Z]+) (.*)$/.exec(line) ?? assert.fail(line);
-      return { name: name!, rest: rest! };
-    });
-}
 
 interface Ran {
   code: number;
@@ -69,35 +60,31 @@ async function startServer([program, ...args]: string[], options: Deno.CommandOp
 Deno.test("the container file's commands build Purser from what it copies, and start it", async () => {
   const folder = await Deno.realPath(await Deno.makeTempDir({ prefix: "purser_container_" }));
   const { PATH = "", HOME = "" } = readEnvironment();
-  const base = { PATH, HOME, ...denoCacheVariables() };
-  /** Puts the container's folders below the temporary one. */
-  const place = (text: string) =>
-    text.replaceAll(/(^|[\s"'=])\/(?=(opt|data|etc|src|made)\b)/g, `$1${folder}/`);
-  let env: Record<string, string> = base;
+  let env: Record<string, string> = { PATH, HOME, ...denoCacheVariables() };
   let [healthCheck, entryPoint, command]: [string[], string[], string[]] = [[], [], []];
-  for (const { name, rest } of await readInstructions("Dockerfile")) {
-    const list = () => JSON.parse(place(rest.slice(rest.indexOf("[")))) as string[];
+  const made = await findContainerBuild();
+  let stages = 0;
+  for (const { name, rest } of await readDockerfile()) {
+    const list = () => JSON.parse(below(folder, rest.slice(rest.indexOf("[")))) as string[];
     if (name === "ARG" && rest.startsWith("BASE=")) {
       assert.equal(rest, `BASE=denoland/deno:${Deno.version.deno}`);
     } else if (name === "ARG" && rest.startsWith("VERSION=")) assert.equal(rest, `VERSION=${VERSION}`);
     else if (name === "COPY") {
-      const [to, ...from] = rest.replace(/--chown=\S+ /, "").split(" ").reverse();
-      const isMade = from.at(-1) === "--from=build";
-      const target = isMade ? place(to!) : `${folder}/src/${to === "./" ? "" : to}`;
-      await Deno.mkdir(join(target, to!.endsWith("/") ? "." : ".."), { recursive: true });
-      const sources = isMade ? [place(from[0]!) + "."] : from.map((each) => join(ROOT, each));
-      await run(["cp", "-a", ...sources, to === "/" ? `${folder}/` : target], {});
-    } else if (name === "RUN") {
-      const ran = await run(["sh", "-c", place(rest)], { cwd: `${folder}/src`, env });
-      assert.equal(ran.code, 0, `${rest}\n${ran.err}`);
+      if (stages === 1) continue; // it was copied before that stage was run
+      const [, from, to] = /^--from=build (?:--chown=\S+ )?\/made(\/\S+) (\/\S*)$/.exec(rest) ??
+        assert.fail(rest);
+      const target = join(folder, to!);
+      await Deno.mkdir(target, { recursive: true });
+      assert.equal((await run(["cp", "-a", `${made}${from}.`, target], {})).code, 0, rest);
     } else if (name === "ENV") {
       // Deno's cache has the packages of the build, and what it has compiled is no part of the image.
-      const pairs = place(rest).split(" ").filter((pair) => !pair.startsWith("DENO_DIR="));
+      const pairs = below(folder, rest).split(" ").filter((pair) => !pair.startsWith("DENO_DIR="));
       env = { ...env, ...Object.fromEntries(pairs.map((pair) => pair.split("=") as [string, string])) };
     } else if (name === "ENTRYPOINT") entryPoint = list();
     else if (name === "CMD") command = list();
     else if (name === "HEALTHCHECK") healthCheck = list();
-    else assert.match(name, /^(ARG|FROM|LABEL|WORKDIR|USER|VOLUME|EXPOSE)$/);
+    else if (name === "FROM") stages++;
+    else assert.match(name, /^(ARG|LABEL|WORKDIR|USER|VOLUME|EXPOSE|RUN)$/);
   }
   assert.equal((await Deno.stat(`${folder}/data`)).mode! & 0o777, 0o700);
   assert.deepEqual(entryPoint.filter((word) => word.startsWith("--allow")), CLI_PERMISSIONS);

@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
+import { focusColumns } from "../src/bills/exports/focus/focus_columns.ts";
 import { systemClock } from "../src/kernel/clock.ts";
 import { answerTo } from "./harness/answers.ts";
+import { recordCalls } from "../src/ledger/mod.ts";
 import { until } from "./harness/deliveries.ts";
 import { blocks, readDocument, words } from "./harness/documents.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
 import { openHttpClient } from "./harness/http_client.ts";
 import { inDirectory } from "./harness/in_directory.ts";
 import { inProcess } from "./harness/in_process.ts";
+import { modelCall } from "./harness/model_calls.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 
 /** The pages for one task each: all their commands run as they are written, in the order of the page. */
@@ -126,3 +129,60 @@ Deno.test("docs/telemetry.md and docs/first_week.md: every command runs on a new
     assert.match(week["Day 1: a copy of the ledger"]!, /backup\.db/);
     assert.match(week["Day 2: alerts that reach people"]!, /^log +log +delivered/m);
   }));
+
+Deno.test("docs/statements_and_exports.md: a month is charged by team, archived, and exported in FOCUS", () =>
+  inDirectory(async (home) => {
+    await using purser = await openTestPurser({
+      clock: systemClock,
+      sqlite: undefined,
+      config: { dbUrl: `file:${home}/purser/purser.db` },
+    });
+    const at = Date.parse("2026-10-05T12:00:00Z");
+    await purser.core.store.write(recordCalls([
+      modelCall({
+        callId: "red",
+        at,
+        costNanoUsd: 2_000_000_001n,
+        priceSource: "provider",
+        tags: { team: "red" },
+      }),
+      modelCall({ callId: "none", at, costNanoUsd: 5n, priceSource: "provider" }),
+    ]));
+    const page = "statements_and_exports.md";
+    const text = await readDocument(`docs/${page}`);
+    const runIn = async (heading: string) => {
+      let printed = "";
+      for (const line of blocks(text, "sh", heading).join("").trim().split("\n")) {
+        printed += await run(line.replace(/ --(to|output) (\S+)/, ` --$1 ${home}/$2`), home);
+      }
+      return printed;
+    };
+    const statement = await runIn("Statements");
+    assert.match(statement, /^A draft of [^]*^red +\$2\.00 +\$2\.00$[^]*^\(no team\) /m);
+    assert.match(statement, /^Wrote a draft [^]*^Version 1 of the statement of 2026-10 by team: 2 calls$/m);
+    assert.match(
+      await Deno.readTextFile(`${home}/october.html`),
+      /<td>red<\/td><td class="n">2\.000000001<\/td>/,
+    );
+    assert.match(await runIn("An archive of the ledger"), /2 calls for 2\.000000006 USD[^]*^Nothing is new/m);
+    assert.match(
+      await runIn("FOCUS"),
+      /billed cost 2\.000000006 USD, in 1 file\nBilledCost,[^]*\r\n2\.000000001,demo,/,
+    );
+    assert.deepEqual(await sectionsOf(page), ["Statements", "An archive of the ledger", "FOCUS"]);
+    // Each column that the table names is one that is exported.
+    const columns = columnsOf(text);
+    const exported = ["1.2", "1.4"].flatMap((version) =>
+      focusColumns(version as "1.2", true).map(({ name }) => name)
+    );
+    assert.deepEqual(columns.filter((name) => !exported.includes(name)), []);
+    assert.deepEqual(
+      exported.filter((name) => /^x_/.test(name) && !columns.includes(name)),
+      [],
+    );
+  }));
+
+/** The names of columns in the table of a page. */
+const columnsOf = (text: string) =>
+  [...text.matchAll(/^\| ((?:[A-Za-z_]+(?:, )?)+) +\|/gm)].flatMap(([, names]) => names!.split(", "))
+    .filter((name) => /^(?:x_)?[A-Z]\w+[A-Za-z]$/.test(name) && name !== "FOCUS");

@@ -42,6 +42,8 @@ const OPERATIONS = {
   estimateCosts: "GET /costs/what-if",
   examineService: "GET /doctor",
   explainCall: "GET /costs/calls/{call_id}",
+  exportCalls: "GET /exports/calls",
+  exportCharges: "GET /exports/focus",
   exportSession: "GET /agents/{session_id}/snapshot",
   forecastCosts: "GET /costs/forecast",
   getAgent: "GET /agents/{agent_id}",
@@ -61,6 +63,7 @@ const OPERATIONS = {
   getReadiness: "GET /readyz",
   getRepricing: "GET /repricings/{repricing_id}",
   getReconciliation: "GET /reconciliations/{reconciliation_id}",
+  getStatement: "GET /statements",
   getRun: "GET /runs/{run_id}",
   getSession: "GET /sessions/{session_id}",
   getSessionCosts: "GET /sessions/{session_id}/costs",
@@ -69,6 +72,7 @@ const OPERATIONS = {
   getSpendingSummary: "GET /costs/summary",
   getSnapshotSchema: "GET /schemas/snapshot/v1.json",
   importBill: "POST /bills/imports",
+  issueStatement: "POST /statements",
   listAgents: "GET /agents",
   listAgentSessions: "GET /agents/{agent_id}/sessions",
   listAlertRules: "GET /alerts/rules",
@@ -102,6 +106,7 @@ const OPERATIONS = {
   listSessionEvents: "GET /sessions/{session_id}/events",
   listSessions: "GET /sessions",
   listSources: "GET /sources",
+  listUpstreams: "GET /upstreams",
   raiseBudget: "POST /budgets/{budget_id}/raises",
   redirectToDocs: "GET /",
   releaseBudget: "POST /budgets/{budget_id}/releases",
@@ -132,6 +137,7 @@ const OPERATIONS = {
   updateAlertRule: "PATCH /alerts/rules/{rule_id}",
   updateApiKey: "PATCH /keys/{key_id}",
   updateBudget: "PATCH /budgets/{budget_id}",
+  updateUpstream: "PATCH /upstreams/{upstream_id}",
 };
 
 Deno.test("an operation keeps its name, which generated clients use", async () => {
@@ -219,6 +225,11 @@ const REQUESTS: [method: string, path: string, body?: unknown, headers?: Headers
   ["GET", "/repricings?limit=5"],
   ["GET", "/reconciliations?limit=5"],
   ["GET", "/bills/periods?source=csv"],
+  ["GET", "/exports/calls?after=1&limit=2"],
+  ["GET", "/exports/focus?version=1.2&from=2026-11-01&to=2026-12-01&per_call=true"],
+  ["POST", "/costs/events", [{ ...EVENT, call_id: "tagged", tags: { team: "a" } }]],
+  ["GET", "/statements?month=2026-10&by=team&markup=5&shared=even"],
+  ["POST", "/statements", { month: "2026-10", by: "team" }],
   ["GET", "/anomalies?from=2026-11-01"],
   ["GET", "/alerts/rules"],
   ["GET", "/alerts/history?limit=1"],
@@ -347,6 +358,9 @@ Deno.test("every operation responds as documented", async () => {
   await purser.api("GET", "/prices/rows");
   await purser.api("GET", `/prices/rows/${price_id}`);
   await purser.api("DELETE", `/prices/rows/${price_id}`);
+  await purser.api("POST", "/costs/events", [{ ...EVENT, call_id: "paid", account: "acme" }]);
+  const { body: [{ upstream_id }] } = await purser.api("GET", "/upstreams");
+  assert.equal((await purser.api("PATCH", `/upstreams/${upstream_id}`, { key_id: "key_1" })).status, 200);
   await purser.api("DELETE", "/agents/a");
   const key = await purser.api("POST", "/keys", {
     name: "A",

@@ -12,7 +12,7 @@ import { MADE_DATA, makeData, postgresMissing, SHARED_PORT, startPostgres } from
 
 /** Folders of builds, which `deno.json` excludes. */
 const EXCLUDED = ["dist", "npm", "node_modules"];
-const FILES_PER_MODULE = { computing: 46, waiting: 10, browser: 7 };
+const FILES_PER_MODULE = { computing: 46, waiting: 15, browser: 11 };
 
 /** The modules of waiting tests before the second one in a browser. */
 const BEFORE_BROWSER = 3;

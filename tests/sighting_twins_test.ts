@@ -12,7 +12,7 @@ import { gatewayCall, LOG, sighting } from "./harness/sightings.ts";
 /** A call of the gateway, or the record of a log without an id of the answer, by its number. */
 type Arrival = readonly ["gateway" | "log", number];
 
-/** The gateway doesn't keep the id of the request, which some of them know. */
+/** Some of them know the id of the request. */
 const record = (number: number) =>
   sighting({
     ref: `ses_a:${number}`,
@@ -20,7 +20,11 @@ const record = (number: number) =>
     requestId: number % 2 === 0 ? undefined : `req_012345abcdef${number}`,
   });
 const call = (number: number) =>
-  gatewayCall({ callId: `call_${number}`, responseId: `msg_012345abcdef${number}` });
+  gatewayCall({
+    callId: `call_${number}`,
+    responseId: `msg_012345abcdef${number}`,
+    ...(number > 1 && { requestId: `req_012345abcdef${number}` }),
+  });
 
 const numbers = (source: Arrival[0], count: number) =>
   Array.from({ length: count }, (_, number): Arrival => [source, number]);
@@ -80,6 +84,38 @@ for (const kind of dialectKinds()) {
         }),
         { examples: [[TWINS]], numRuns: cases(kind.name === "memory" ? 60 : 3) },
       );
+    },
+  });
+}
+
+for (const kind of dialectKinds()) {
+  Deno.test({
+    name: `of calls with the same counts, a record is of the one with the id of its request (${kind.name})`,
+    ignore: kind.ignore,
+    async fn() {
+      const log = (ctx: TestBooking, ...numbers: number[]) =>
+        sightCalls(ctx, LOG, numbers.map((number) => ({ ...record(number), branch: `b${number}` })));
+      const orders = [
+        async (ctx: TestBooking) => {
+          await bookLooseCalls(ctx, [call(1), call(3)]);
+          await log(ctx, 3);
+        },
+        async (ctx: TestBooking) => {
+          await log(ctx, 1, 3);
+          await bookLooseCalls(ctx, [call(3)]);
+        },
+      ];
+      for (const order of orders) {
+        await using database = await kind.create();
+        const ctx = await createBooking(await database.open());
+        await order(ctx);
+        const { rows } = await ctx.store.read({ sql: "SELECT call_id, tags FROM call_tags" });
+        assert.deepEqual(rows.map(([id, tags]) => [id, JSON.parse(tags as string).branch]), [[
+          "call_3",
+          "b3",
+        ]]);
+        await ctx.rollUps.ended();
+      }
     },
   });
 }

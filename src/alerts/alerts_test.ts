@@ -4,6 +4,7 @@ import { migratedMemory } from "../../tests/harness/migrated_memory.ts";
 import { fixedClock } from "../kernel/clock.ts";
 import { databaseLogic } from "../service/parts.ts";
 import { createBus } from "../bus/mod.ts";
+import { createLazyPriceBook } from "../pricing/mod.ts";
 import { silentLog } from "../kernel/log.ts";
 import { countingIds } from "../kernel/ids.ts";
 import { createQuery, openStore } from "../store/mod.ts";
@@ -44,6 +45,7 @@ async function open(sends: Record<string, Send>) {
     bus: createBus(silentLog),
     log: silentLog,
     author: { actor: "code" as const },
+    prices: createLazyPriceBook({}),
     wakeDispatcher() {},
     telemetry: noTelemetry,
     environment: "test",

@@ -53,11 +53,11 @@ import { listCounters, readStates } from "./budget_states.ts";
 import { asSeenBy } from "./seen_budget.ts";
 import { listHolds } from "./reservations/holds.ts";
 import type { KnownBudgets } from "./known/mod.ts";
-import { findUnknown, withKeyId } from "./known_scopes.ts";
+import { findUnknown, type NamingContext, withKnownNames } from "./known_scopes.ts";
 import { forgetTickets } from "./tickets/open_tickets.ts";
 
 /** The parts of a process that budgets use. Its calendar is that of the windows of budgets that name none. */
-export interface BudgetContext extends Partial<Calendar> {
+export interface BudgetContext extends NamingContext, Partial<Calendar> {
   store: Store;
   query: Query;
   clock: Clock;
@@ -66,8 +66,6 @@ export interface BudgetContext extends Partial<Calendar> {
   turns?: Turns;
   /** Who changes budgets, for the audit log. */
   author: Author;
-  /** The ids of the keys that the same commit creates, by name. */
-  newKeys?: ReadonlyMap<string, string>;
 }
 
 /** Returns the author of a change that is made now. */
@@ -239,7 +237,7 @@ export async function findBudgetId(
 /**
  * Adds a budget that was checked. Spending from before it existed counts. `settle` may add statements to the commit.
  *
- * @throws {PurserError} `invalid` for a key that is not known
+ * @throws {PurserError} `invalid` for a key that is not known, and a pattern that matches no model
  */
 export async function createBudget(
   ctx: BudgetContext,
@@ -250,7 +248,7 @@ export async function createBudget(
   const { now } = edit;
   const row: BudgetRow = {
     budgetId: ctx.ids.next("bud"),
-    ...toAuthoredRow(await withKeyId(ctx, input), ctx),
+    ...toAuthoredRow(await withKnownNames(ctx, input), ctx),
     createdAt: now,
     updatedAt: now,
     refusedCalls: 0,
@@ -293,7 +291,7 @@ export async function updateBudget(
 ): Promise<Budget> {
   const { readBudgetInput } = await import("../contract/budgets/budgets.ts");
   await BUDGETS.change(ctx.query, budgetId, ofDefinition(check), async (before, isUnchanged) => {
-    const named = await withKeyId(ctx, changes, before.scope);
+    const named = await withKnownNames(ctx, changes, before.scope);
     const after = toAuthoredRow(readBudgetInput({ ...inputOf(before), ...withoutUndefined(named) }));
     const changed = BUDGETS.changed(before, after);
     if (changed.size === 0) return;
@@ -359,7 +357,7 @@ export async function ensureBudgets(ctx: BudgetContext, budgets: readonly Budget
   const { now } = edit;
   for (const { id: budgetId, input } of ensured) {
     const stored = await BUDGETS.find(ctx.query, budgetId);
-    const row = toAuthoredRow(await withKeyId(ctx, input, stored?.scope), ctx);
+    const row = toAuthoredRow(await withKnownNames(ctx, input, stored?.scope), ctx);
     if (!stored) {
       await writeBudgets(ctx, [
         ...countersFor(row, now),

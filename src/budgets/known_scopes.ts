@@ -1,9 +1,11 @@
 import type { BudgetInput } from "../contract/budgets/budgets.ts";
 import type { UnknownName } from "../contract/budgets/budget_state.ts";
+import type { PriceOverride } from "../contract/price_override.ts";
 import { dimension } from "../contract/costs/dimensions.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { invalidField } from "../kernel/errors.ts";
 import { nearestName } from "../kernel/nearest_name.ts";
+import type { LazyPriceBook } from "../pricing/mod.ts";
 import { findKey } from "../keys/mod.ts";
 import {
   ALL_CALLS,
@@ -17,9 +19,10 @@ import {
   keyScopeIn,
   scopeOf,
   scopeSql,
+  shapeIn,
   tailEntries,
 } from "../ledger/mod.ts";
-import { indexedBy, isAfter, type Store } from "../store/mod.ts";
+import { indexedBy, isAfter, matchesPattern, type Store } from "../store/mod.ts";
 
 /*
  * The names in budgets and rules. Keys exist before they are named, so an unknown one is refused. Agents and sessions begin with
@@ -28,18 +31,31 @@ import { indexedBy, isAfter, type Store } from "../store/mod.ts";
 
 type StoreContext = { store: Pick<Store, "read"> };
 
+/** The parts of a process by which the names in budgets and rules are checked. */
+export interface NamingContext extends StoreContext {
+  clock: Pick<Clock, "now">;
+  prices: Pick<LazyPriceBook, "inUse">;
+  /** The ids of the keys that the same commit creates, by name, and the prices that it sets. */
+  newKeys?: ReadonlyMap<string, string>;
+  newPrices?: readonly PriceOverride[] | undefined;
+}
+
 /**
- * Returns the fields of a budget with the id of the key that they name by its name or id, also of one that the same commit
- * creates (`newKeys`). `current` is the scope that the
- * budget has already: a key that was revoked since is left there.
+ * Checks the names in the fields of a budget or a rule, and returns the fields with the id of the key that they name by its name or
+ * id. `current` is the scope that it has already: a key that was revoked since is left there, and so is a pattern.
  *
- * @throws {PurserError} `invalid`, naming the field, for a key that is not known, not the only one of its name, or revoked
+ * @throws {PurserError} `invalid`, naming the field, for a key that is not known, not the only one of its name, or revoked, and for a
+ * pattern that matches no model
  */
-export async function withKeyId<Fields extends Pick<Partial<BudgetInput>, "key_id">>(
-  ctx: StoreContext & { clock: Pick<Clock, "now">; newKeys?: ReadonlyMap<string, string> },
+export async function withKnownNames<Fields extends Pick<Partial<BudgetInput>, "key_id" | "model">>(
+  ctx: NamingContext,
   fields: Fields,
   current?: string,
 ): Promise<Fields> {
+  const pattern = fields.model;
+  const isKept = current !== undefined && isScopeBy(current) &&
+    shapeIn(current).split(",").includes(`model~${pattern}`);
+  if (pattern?.includes("*") && !isKept) await checkPattern(ctx, pattern);
   if (fields.key_id == null) return fields;
   const newKey = ctx.newKeys?.get(fields.key_id);
   if (newKey !== undefined) return { ...fields, key_id: newKey };
@@ -51,6 +67,38 @@ export async function withKeyId<Fields extends Pick<Partial<BudgetInput>, "key_i
     );
   }
   return { ...fields, key_id: keyId };
+}
+
+const isOfPattern = (provider: string, model: string) =>
+  `${matchesPattern(model, "?1")} OR ${matchesPattern(`${provider} || ':' || ${model}`, "?1")}`;
+const MATCHED = `SELECT 1 WHERE EXISTS (SELECT 1 FROM total_usage u WHERE ${
+  isOfPattern("u.provider", "u.model")
+})
+  OR EXISTS (${tailEntries("1", `(${isOfPattern("provider", "model")})`)})
+  OR EXISTS (SELECT 1 FROM agents a WHERE ${matchesPattern("a.model", "?1")})
+  OR EXISTS (SELECT 1 FROM json_each(?2) p WHERE ${matchesPattern("p.value", "?3")}
+    OR ${matchesPattern("substr(p.value, instr(p.value, ':') + 1)", "?4")})`;
+
+const modelIn = (name: string) => name.slice(name.indexOf(":") + 1);
+
+/** Refuses a pattern that matches no model that has a price, that has been called, or that an agent is defined with: it is misspelled. */
+async function checkPattern({ store, prices, newPrices }: NamingContext, pattern: string): Promise<void> {
+  const { listPriced, providerIdOf } = await import("../pricing/show/mod.ts");
+  const priced = listPriced(await prices.inUse(), newPrices);
+  const lower = pattern.toLowerCase();
+  const model = modelIn(lower);
+  // The prices have one name of a provider, and calls may have another.
+  const ofId = model === lower ? lower : `${providerIdOf(lower.slice(0, -model.length - 1))}:${model}`;
+  const args = [pattern, JSON.stringify(priced), ofId, lower];
+  if ((await store.read({ sql: MATCHED, args })).rows.length > 0) return;
+  const nearest = nearestName(model.replaceAll("*", ""), priced.map(modelIn));
+  const hint = nearest && `, the nearest is ${priced.find((name) => modelIn(name) === nearest)}`;
+  throw invalidField(
+    "model",
+    `no model with a price or a call matches the pattern ${JSON.stringify(pattern)}${
+      hint ?? ""
+    }; name a new model without a star, or set its price first`,
+  );
 }
 
 /** Queries for the scopes that are defined: those that have spent nothing yet have a counter too. */

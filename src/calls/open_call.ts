@@ -184,7 +184,9 @@ function begin(
     outputLimit: grant?.outputLimit,
     run: trace.run,
     async settle(report, answer, book = (call, grant) => bookMadeCall(ctx, call, grant)) {
-      const { served = {}, responseId, responseModel, failure, brokenBy, ids = {} } = report;
+      const { served = {}, responseModel, failure, brokenBy, ids = {} } = report;
+      const scrubbed = (id: string | undefined) => id === undefined ? undefined : ctx.secrets.scrub(id);
+      const responseId = scrubbed(report.responseId);
       for (const error of [failure, brokenBy]) ctx.secrets.scrubError(error);
       const { model = request.model } = served;
       const asked = request.asks?.serviceTier;
@@ -208,7 +210,7 @@ function begin(
         tools: answer.tools ?? [],
         durationMs: ctx.clock.monotonic() - startedAt,
         responseId,
-        requestId: ids.requestId === undefined ? undefined : ctx.secrets.scrub(ids.requestId),
+        requestId: scrubbed(ids.requestId),
         upstream: paidWith(request.paidWith, ids, ctx.secrets),
         ...(asked !== undefined && asked !== served.serviceTier && { requestedTier: asked }),
         ...outcomeOf(report),

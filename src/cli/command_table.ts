@@ -23,12 +23,15 @@ import { pricesShow, pricesUpdate } from "./commands/prices/prices.ts";
 import { PRICE_COMMANDS } from "./commands/prices/set_prices.ts";
 import { profilesAdd, profilesList, profilesRemove } from "./commands/profiles/profiles.ts";
 import { report } from "./commands/report/report.ts";
+import { UPSTREAM_COMMANDS } from "./commands/upstreams/upstreams.ts";
+import { EXPORT_COMMANDS } from "./commands/export/export.ts";
 import { reprice, repriceApply, repriceList, repriceUndo } from "./commands/reprice/reprice.ts";
 import { RECONCILE_COMMANDS } from "./commands/reconcile/reconcile.ts";
 import { run } from "./commands/run.ts";
 import { SERVICE_COMMANDS } from "./commands/service/service.ts";
 import { serve } from "./commands/serve.ts";
 import { plans, sources } from "./commands/sources/sources.ts";
+import { statement } from "./commands/statement/statement.ts";
 import { sessionsList, sessionsShow } from "./commands/sessions/sessions.ts";
 import { stateExport } from "./commands/state/state_export.ts";
 import { stateImport } from "./commands/state/state_import.ts";
@@ -67,6 +70,8 @@ export const COMMANDS: readonly Command[] = [
   report,
   ...BILL_COMMANDS,
   ...RECONCILE_COMMANDS,
+  ...EXPORT_COMMANDS,
+  statement,
   reprice,
   repriceList,
   repriceApply,
@@ -74,6 +79,7 @@ export const COMMANDS: readonly Command[] = [
   pricesShow,
   ...PRICE_COMMANDS,
   pricesUpdate,
+  ...UPSTREAM_COMMANDS,
   ...BUDGET_COMMANDS,
   ...APPROVAL_COMMANDS,
   ...RULE_COMMANDS,

@@ -3,6 +3,7 @@ import { z } from "@hono/zod-openapi";
 import { Count, Label, name } from "./parts.ts";
 import { CallTags } from "./tags/tag_schemas.ts";
 import { billedParts, otherParts, servedAs } from "./usage.ts";
+import { CALL_OUTCOMES } from "./values.ts";
 
 /** The wire schemas of reported calls, which were made elsewhere. */
 
@@ -31,6 +32,15 @@ export const CostEventBody = z.strictObject({
     description:
       "The provider's id of the answer: a call that the gateway, a run or `meter()` has booked is not booked again",
   }),
+  request_id: Label.optional().openapi({ description: "The provider's id of the request" }),
+  account: Label.optional().openapi({ description: "The provider's id of the account that pays" }),
+  project: Label.optional().openapi({ description: "The provider's name of the project within the account" }),
+  upstream_id: z.string().max(200).optional().openapi({ description: "Ignored" }),
+  outcome: z.enum(CALL_OUTCOMES).optional().openapi({
+    description: "How a call ended that didn't complete",
+  }),
+  requested_service_tier: z.string().min(1).max(100).optional(),
+  http_status: z.number().int().min(100).max(599).optional(),
   provider: Label.openapi({ example: "openai" }),
   model: Label.openapi({ example: "gpt-6-luna" }),
   input_tokens: Tokens.openapi({ description: "All input tokens, cache reads and cache writes included" }),

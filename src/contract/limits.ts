@@ -143,6 +143,7 @@ export const PAGE_SIZES = {
   importFiles: { default: 1_000, max: 1_000 },
   billImports: { default: 20, max: 1_000 },
   billLines: { default: 100, max: 1_000 },
+  exportedRows: { default: 2_000, max: 10_000 },
 } as const;
 
 /** The lines of one request to `POST /bills/imports/{import_id}/lines`. */

@@ -3,7 +3,7 @@ import { AgentId, CallId, CostUsd, Count, RunId, SessionId, Time, Usd } from "./
 import { STATED_COST_REASONS } from "./costs/stated_costs.ts";
 import { BILLED_PART_NAMES, BILLED_PARTS, type BilledPart } from "./billed_parts.ts";
 import { CallTags } from "./tags/tag_schemas.ts";
-import { CALL_SOURCES } from "./values.ts";
+import { CALL_OUTCOMES, CALL_SOURCES } from "./values.ts";
 
 /** The wire schemas of tokens and cost, per call and summed. */
 
@@ -85,7 +85,10 @@ export const servedAs = (text: z.ZodString) => ({
 
 export const CostEvent = z.object({
   call_id: CallId,
-  at: Time,
+  at: Time.openapi({
+    description:
+      "When the call was sent; of a log that knows no other time, when it was answered. With `duration_ms`, its end",
+  }),
   agent_id: AgentId,
   session_id: SessionId.nullable(),
   run_id: RunId.nullable(),
@@ -113,13 +116,34 @@ export const CostEvent = z.object({
   price_source: z.string().openapi({
     description: "Source of the price; `reported` if it came with the call",
   }),
-  duration_ms: z.number().nullable(),
+  duration_ms: z.number().nullable().openapi({
+    description: "Until its answer was complete; null where that is not known",
+  }),
   estimated: z.boolean().openapi({
     description: "True where the tokens are an estimate, since the provider's count never arrived",
   }),
   ...billedParts(Count),
   ...otherParts(Count, z.object),
   ...servedAs(z.string()),
+  requested_service_tier: z.string().optional().openapi({
+    description: "Service tier that was asked for, where another one was used",
+  }),
+  response_id: z.string().optional().openapi({ description: "The provider's id of the answer" }),
+  request_id: z.string().optional().openapi({ description: "The provider's id of the request" }),
+  upstream_id: z.string().optional().openapi({
+    description: "What the call was paid with: see `GET /upstreams`",
+    example: "ups_04b1c9e2d3a47",
+  }),
+  // A text: generated clients must not fail on an outcome that is added later.
+  outcome: z.string().optional().openapi({
+    description: `How a call ended that didn't complete: ${
+      CALL_OUTCOMES.join(", ")
+    }; others may follow. Absent of complete calls, and of those before 0.2.0`,
+    example: "cut",
+  }),
+  http_status: z.number().optional().openapi({
+    description: "Status with which a failed call was answered",
+  }),
   // A text: generated clients must not fail on a source that is added later.
   source: z.string().optional().openapi({
     description: `Where the call was booked from: ${CALL_SOURCES.join(", ")}; others may follow`,

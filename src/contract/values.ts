@@ -226,6 +226,7 @@ export const AUDIT_KINDS = [
   "price",
   "period",
   "reconciliation",
+  "upstream",
 ] as const;
 export type AuditKind = typeof AUDIT_KINDS[number];
 

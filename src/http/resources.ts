@@ -47,7 +47,10 @@ export const RESOURCES = [
   { prefixes: ["/sources"], load: () => import("./routes/sources.ts") },
   { prefixes: ["/plans"], load: () => import("./routes/plans.ts") },
   { prefixes: ["/prices"], load: () => import("./routes/prices.ts") },
+  { prefixes: ["/upstreams"], load: () => import("./routes/upstreams.ts") },
   { prefixes: ["/costs/what-if", "/costs/caching"], load: () => import("./routes/what_if.ts") },
+  { prefixes: ["/exports"], load: () => import("./routes/exports.ts") },
+  { prefixes: ["/statements"], load: () => import("./routes/statements.ts") },
   { prefixes: ["/repricings"], load: () => import("./routes/repricings.ts") },
   {
     prefixes: ["/reconciliations", "/bills/periods"],

@@ -19,6 +19,9 @@ export function cellOf(name: string, value: unknown): string {
 /** An amount as a plain decimal: the text of a number may be `1e-9`. */
 const usdCell = (usd: number) => formatUsd(parseTotalUsd(usd));
 
+/** What most cells are, such as ids and counts; whole exports are made of them. */
+const PLAIN = /^(?:[A-Za-z0-9][\w:. -]*)?$/;
+
 /** A decimal number, which a spreadsheet reads as such. */
 const NUMBER = /^[+-]?\d+(\.\d+)?$/;
 
@@ -27,6 +30,7 @@ const NUMBER = /^[+-]?\d+(\.\d+)?$/;
  * apostrophe before it, which they hide.
  */
 function textCell(text: string): string {
+  if (PLAIN.test(text)) return text;
   const safe = beginsFormula(text) && !NUMBER.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

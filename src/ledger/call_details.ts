@@ -23,9 +23,9 @@ export function detailsOf(call: ModelCall): string | null {
     quality,
     marks,
     billing: isPlan ? "plan" : undefined,
-    requested_tier: requestedTier,
+    requested_service_tier: requestedTier,
     outcome,
-    status,
+    http_status: status,
     said,
   });
 }
@@ -35,7 +35,7 @@ export function readDetails(
   details: tables.CallDetails,
 ): { usage: Pick<Usage, "details" | "others" | "models">; more: Partial<ModelCall> } {
   const { speed, inference_geo, list_cost_nano_usd, stated_reason, quality, marks, said } = details;
-  const { requested_tier, outcome, status } = details;
+  const { requested_service_tier, outcome, http_status } = details;
   return {
     usage: partsFromWire(details),
     more: {
@@ -45,9 +45,9 @@ export function readDetails(
       ...(stated_reason && { statedReason: stated_reason }),
       ...(quality && { quality }),
       ...(marks && { marks }),
-      ...(requested_tier && { requestedTier: requested_tier }),
+      ...(requested_service_tier && { requestedTier: requested_service_tier }),
       ...(outcome && { outcome }),
-      ...(status && { status }),
+      ...(http_status && { status: http_status }),
       ...(said && { said }),
     },
   };

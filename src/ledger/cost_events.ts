@@ -6,10 +6,12 @@ import { isApart } from "../pricing/mod.ts";
 import { type ModelCall, valueOf } from "./model_call.ts";
 import { planUsd } from "./token_usage.ts";
 import { toOtherModels } from "./other_models.ts";
+import { toUpstreamId, upstreamIdOf } from "./upstreams.ts";
 
 /** Converts a call to wire form. */
 export function toCostEvent(call: ModelCall): CostEvent {
   const { usage } = call;
+  const upstreamId = upstreamIdOf(call);
   return {
     call_id: call.callId,
     at: toIso(call.at),
@@ -37,8 +39,14 @@ export function toCostEvent(call: ModelCall): CostEvent {
     ...usage.details,
     ...(usage.others && { other_counts: { ...usage.others } }),
     ...(usage.models && { other_models: toOtherModels(usage.models) }),
+    ...(call.responseId && { response_id: call.responseId }),
+    ...(call.requestId && { request_id: call.requestId }),
+    ...(upstreamId !== null && { upstream_id: toUpstreamId(upstreamId) }),
+    ...(call.outcome && { outcome: call.outcome }),
+    ...(call.status && { http_status: call.status }),
     ...(call.source && { source: call.source }),
     ...(call.serviceTier && { service_tier: call.serviceTier }),
+    ...(call.requestedTier && { requested_service_tier: call.requestedTier }),
     ...(call.speed && { speed: call.speed }),
     ...(call.inferenceGeo && { inference_geo: call.inferenceGeo }),
     ...(call.unpricedParts && { unpriced_parts: [...call.unpricedParts] }),

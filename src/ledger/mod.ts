@@ -13,7 +13,15 @@ export {
   windowStart,
 } from "./calendars.ts";
 export { listCalls, recordCalls, recordPrices, TOKEN_COLUMNS, toModelCall } from "./calls.ts";
-export { recordUpstreams, type Upstream, upstreamIdOf } from "./upstreams.ts";
+export {
+  findUpstream,
+  listUpstreams,
+  recordUpstreams,
+  setUpstreamKey,
+  toUpstreamId,
+  type Upstream,
+  upstreamIdOf,
+} from "./upstreams.ts";
 export { sumSteps, toCostEvent } from "./cost_events.ts";
 export { partsFromWire, toOtherModels, usageFromWire } from "./other_models.ts";
 export { MAX_AHEAD_MS, type ModelCall, valueOf } from "./model_call.ts";
@@ -130,5 +138,7 @@ export {
   readCostTotal,
   readStartOfNewest,
 } from "./list_costs.ts";
+export { sumByTag, type TaggedSum } from "./tagged_sums.ts";
 export { listTagKeys, MAX_TAGGED_CALLS } from "./tag_keys.ts";
+export { ALL_TAGS } from "./cost_conditions.ts";
 export type { CostRow } from "../contract/costs.ts";

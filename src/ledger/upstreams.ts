@@ -1,5 +1,17 @@
 import { createHash } from "node:crypto";
-import type { SqlValue, Statement } from "../store/mod.ts";
+import { eq } from "drizzle-orm";
+import type { ListedUpstream, Upstream as UpstreamOnWire } from "../contract/costs/upstreams.ts";
+import { type Clock, toIso } from "../kernel/clock.ts";
+import { PurserError } from "../kernel/errors.ts";
+import {
+  auditEntry,
+  type Author,
+  type Query,
+  type SqlValue,
+  type Statement,
+  type Store,
+  tables,
+} from "../store/mod.ts";
 import type { ModelCall } from "./model_call.ts";
 
 /**
@@ -59,4 +71,69 @@ export function recordUpstreams(
   if (fresh.size === 0) return { statements: [], upstreamIds: [] };
   const each = { columns: COLUMNS, integers: ["upstream_id"], rows: [...fresh.values()] };
   return { statements: [{ sql: INSERT, each }], upstreamIds: [...fresh.keys()] };
+}
+
+/** Returns the id of an upstream as the API has it. */
+export const toUpstreamId = (id: number): string => `ups_${id.toString(16).padStart(13, "0")}`;
+
+const { upstreams } = tables;
+
+function toWire({ upstreamId, keyHash, keyId, ...row }: typeof upstreams.$inferSelect): UpstreamOnWire {
+  return { upstream_id: toUpstreamId(upstreamId), ...row, key_hash: keyHash, key_id: keyId };
+}
+
+/** Reads what a call was paid with; undefined if there is none of that id. */
+export async function findUpstream(query: Query, upstreamId: number): Promise<UpstreamOnWire | undefined> {
+  const [row] = await query.select().from(upstreams).where(eq(upstreams.upstreamId, upstreamId));
+  return row && toWire(row);
+}
+
+// A scan of the calls since a time: an index for it would be written with each call.
+const LIST = `SELECT u.upstream_id, coalesce(c.calls, 0), c.last_at FROM upstreams u LEFT JOIN
+  (SELECT upstream_id, count(*) AS calls, max(at) AS last_at FROM calls WHERE at >= ?1 AND adjusts IS NULL AND upstream_id IS NOT NULL
+    GROUP BY upstream_id) c ON c.upstream_id = u.upstream_id
+ORDER BY u.provider, u.credential, u.upstream_id`;
+
+/** Lists what calls are paid with, with the number of calls since a time and the last one. */
+export async function listUpstreams(
+  { store, query }: { store: Store; query: Query },
+  since: number,
+): Promise<ListedUpstream[]> {
+  const rows = await query.select().from(upstreams);
+  const byId = new Map(rows.map((row) => [row.upstreamId, toWire(row)]));
+  return (await store.read({ sql: LIST, args: [since] })).rows.flatMap(([id, calls, lastAt]) => {
+    const upstream = byId.get(Number(id));
+    return upstream
+      ? [{
+        ...upstream,
+        model_calls: Number(calls),
+        last_used_at: lastAt === null ? null : toIso(Number(lastAt)),
+      }]
+      : [];
+  });
+}
+
+/**
+ * Sets the provider's id of a key, by which its bills name it.
+ *
+ * @throws {PurserError} `not_found`
+ */
+export async function setUpstreamKey(
+  { store, query, clock, author }: { store: Store; query: Query; clock: Pick<Clock, "now">; author: Author },
+  id: string,
+  keyId: string | null,
+): Promise<UpstreamOnWire> {
+  const upstreamId = parseInt(id.slice("ups_".length), 16);
+  const before = await findUpstream(query, upstreamId);
+  if (!before) throw new PurserError("not_found", `Cannot find upstream ${id}; see purser upstreams list`);
+  const change = { action: "changed", kind: "upstream", id, name: before.credential } as const;
+  await store.write([
+    { sql: "UPDATE upstreams SET key_id = ?1 WHERE upstream_id = ?2", args: [keyId, upstreamId] },
+    auditEntry({ author, now: clock.now() }, {
+      ...change,
+      before: { key_id: before.key_id },
+      after: { key_id: keyId },
+    }),
+  ]);
+  return { ...before, key_id: keyId };
 }

@@ -86,7 +86,9 @@ export const mergeJson = (first: string, second: string): string =>
 /** SQL for a JSON object without some fields. */
 export const withoutFields = (object: string, fields: readonly string[]): string =>
   onlySqlite(`json_remove(${object}, ${fields.map((name) => `'$.${name}'`).join(", ")})`) +
-  onlyPostgres(`CAST(CAST(${object} AS jsonb) - ARRAY[${fields.map((name) => `'${name}'`).join(", ")}] AS TEXT)`);
+  onlyPostgres(
+    `CAST(CAST(${object} AS jsonb) - ARRAY[${fields.map((name) => `'${name}'`).join(", ")}] AS TEXT)`,
+  );
 
 /** Returns the text of a statement for SQLite, which keeps that of a table: without the parts for PostgreSQL. */
 export const toSqlite = (sql: string): string => sql.replace(/\/\*\+(.*?)\*\/|\/\*!.*?\*\//gs, "$1");

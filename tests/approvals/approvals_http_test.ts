@@ -187,6 +187,58 @@ Deno.test("people are notified once, with what is asked, by whom, for what and w
   assert.equal((await send("GET", "/approvals", boss)).body[0].state, "waiting");
 });
 
+Deno.test("a reservation elsewhere is refused with the budget's one ticket, and made once that is approved", async () => {
+  await using team = await openTeam();
+  const { purser, ops, send, boss, lead } = team;
+  const runner = (await purser.api("POST", "/keys", {
+    ...{ name: "runner", scopes: ["run"], tags: { team: "search" } },
+  })).body as { key: string; key_id: string };
+  const reserve = (more: object = {}, headers: Record<string, string> = {}) =>
+    openHttpClient(purser).send("POST", "/budgets/reservations", {
+      ...{
+        key: runner.key,
+        headers,
+        body: { agent_id: "helper", estimate_usd: 1.5, model: "gpt-4o-mini", ...more },
+      },
+    });
+  const keyed = { "idempotency-key": "one" };
+  const refused = await reserve({}, keyed);
+  const again = await reserve({ estimate_usd: 3 });
+  const { body: [ticket, ...others] } = await send("GET", "/approvals", boss);
+  assert.deepEqual(others, []);
+  assert.deepEqual(
+    [ticket.asked_usd, ticket.cost_usd, ticket.key_name, ticket.model, ticket.state],
+    [0.5, 1.5, "runner", "gpt-4o-mini", "waiting"],
+  );
+  for (const { status, body: { detail, details } } of [refused, again]) {
+    assert.deepEqual([status, details.ticket_id], [402, ticket.ticket_id], detail);
+    assert.match(detail, new RegExp(`Ticket ${ticket.ticket_id} asks for more until`));
+    assert.deepEqual([details.refused_by[0].reason, details.refused_by[0].ticket_state], [
+      ...["would_overshoot", "waiting"],
+    ]);
+  }
+  await ops.until(2);
+  const asks = ops.sent.filter(({ notification: { title } }) => /asks for/.test(title));
+  assert.deepEqual(asks.map(({ notification }) => notification.title), [
+    "Budget Each, key runner: runner asks for $0.5 more",
+  ]);
+  const own = await send("POST", `/approvals/${ticket.ticket_id}/approve`, runner, { reason: "mine" });
+  assert.equal(own.status, 403);
+  assert.equal(
+    (await send("POST", `/approvals/${ticket.ticket_id}/approve`, lead, { reason: "ok" })).status,
+    200,
+  );
+  assert.equal((await reserve({}, keyed)).status, 201, "the refusal has left the key free");
+  assert.equal((await reserve({ estimate_usd: 0.1 })).body.details.refused_by[0].reason, "held");
+  purser.clock.advance(6_000);
+  assert.equal((await reserve({ estimate_usd: 2 })).status, 402);
+  const { body: [next] } = await send("GET", "/approvals?state=waiting", boss);
+  assert.notEqual(next.ticket_id, ticket.ticket_id);
+  await send("POST", `/approvals/${next.ticket_id}/deny`, lead, { reason: "tomorrow" });
+  const denied = await reserve({ estimate_usd: 2 });
+  assert.match(denied.body.detail, new RegExp(`Ticket ${next.ticket_id}, which asked for more, was denied`));
+});
+
 Deno.test("an approval of more than raises may sum up to changes nothing, and the ticket waits on", async () => {
   await using team = await openTeam();
   const { purser, send, boss } = team;

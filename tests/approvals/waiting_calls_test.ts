@@ -6,6 +6,7 @@ import { approveTicket, denyTicket, listTickets } from "../../src/budgets/ticket
 import { fixedClock } from "../../src/kernel/clock.ts";
 import { createIds } from "../../src/kernel/ids.ts";
 import { ALL_SEEING, recordCalls } from "../../src/ledger/mod.ts";
+import { createLazyPriceBook } from "../../src/pricing/mod.ts";
 import { createQuery, type Store } from "../../src/store/mod.ts";
 import { type DatabaseKind, dialectKinds } from "../harness/databases.ts";
 import { modelCall } from "../harness/model_calls.ts";
@@ -33,7 +34,10 @@ function openInstance(store: Store, clock: FixedClock, instanceId: string) {
     notifier: { channels: CHANNELS, fired: (alertIds) => fired.push(...alertIds) },
     approvalTimeoutMs: 300_000,
   });
-  const ctx = { store, query: createQuery(store), clock, ids, budgets, author: { actor: "code" as const } };
+  const ctx = {
+    ...{ store, query: createQuery(store), clock, ids, budgets, prices: createLazyPriceBook({}) },
+    author: { actor: "code" as const },
+  };
   return { gate, ctx, fired };
 }
 

@@ -239,6 +239,14 @@ export const COST_ROWS: readonly Row[] = [
   { line: "prices premium own --by 12", code: 2, err: /is not a share/ },
   { line: "prices unset own:model", out: /^Removed the price of own:model\n$/ },
   { line: "prices unset own:model", code: 3, err: /Cannot find a price that was set for own:model/ },
+  // What calls are paid with
+  { line: "upstreams list", out: /^UPSTREAM |^No call has told/ },
+  { line: "upstreams set ups_0000000000000", code: 2, err: /without --key-id/ },
+  {
+    line: "upstreams set ups_0000000000000 --key-id key_1",
+    code: 3,
+    err: /Cannot find upstream ups_0+; see purser/,
+  },
   { line: "prices show openai:gpt-5-minni", code: 3, err: /did you mean openai:gpt-5-mini/ },
   { line: "prices show openai:gpt-5-minni --json", code: 3, err: /"nearest":\["openai:gpt-5-mini"/ },
   { line: "prices show --service-tier flex", code: 2, err: /without MODEL/ },

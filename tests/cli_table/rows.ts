@@ -2,6 +2,7 @@ import { AGENT_ROWS } from "./agent_rows.ts";
 import { ALERT_ROWS } from "./alert_rows.ts";
 import { APPROVAL_ROWS } from "./approval_rows.ts";
 import { COST_ROWS } from "./cost_rows.ts";
+import { EXPORT_ROWS } from "./export_rows.ts";
 import { KEY_TAG_ROWS } from "./key_tag_rows.ts";
 import type { Row } from "./row.ts";
 
@@ -137,6 +138,7 @@ export const ROWS: readonly Row[] = [
   { line: "agents show nope --json", code: 3, err: /"code":"not_found"/ },
 
   ...COST_ROWS,
+  ...EXPORT_ROWS,
 
   // Budgets
   { line: "budgets list", out: /^No budgets yet/ },

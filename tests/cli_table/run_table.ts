@@ -21,9 +21,9 @@ export type Database = "file" | "sqld";
 export interface Setting {
   database: Database;
   /**
-   * Starts a process for the first row of each command and of each exit code, and for those that need one; in a thorough run
-   * for all. Through a server, it does so for each command in a thorough run only. This process runs the other rows, beside
-   * them. Without it, it runs them all.
+   * Starts a process for the first row of each group of commands and of each exit code, and for those that need one; in a
+   * thorough run for all. Through a server, it does so for each command in a thorough run only. This process runs the other
+   * rows, beside them. Without it, it runs them all.
    */
   program?: Program;
   /** The program of a server, started before the first row, through which all rows work. */
@@ -143,20 +143,21 @@ async function playRows(
 }
 
 /**
- * Each command once, at work where a row has it so: it loads modules of its own. What a process makes of an exit code does not
- * depend on the command, nor on a server.
+ * Each group of commands once, such as `budgets`, at work where a row has it so: its commands are in the same modules. What a
+ * process makes of an exit code does not depend on the command, nor on a server.
  */
 function rowsOfProcesses(rows: readonly Row[], isRemote: boolean): Set<Row> {
   const commandOf = ({ line }: Row) =>
     COMMANDS.findLast(({ name }) => `${line} `.startsWith(`${name} `))?.name ?? line;
-  const atWork = new Set(rows.filter(({ code = 0 }) => code === 0).map(commandOf));
+  const groupOf = (row: Row) => commandOf(row).split(" ")[0]!;
+  const atWork = new Set(rows.filter(({ code = 0 }) => code === 0).map(groupOf));
   const seen = new Set<string>();
   return new Set(rows.filter((row) => {
     const { code = 0, stdin, needsProcess } = row;
-    const command = commandOf(row);
+    const group = groupOf(row);
     const kinds = isRemote
-      ? isThorough && code === 0 ? [command] : []
-      : [...(code === 0 || !atWork.has(command) ? [command] : []), `exit code ${code}`];
+      ? isThorough && code === 0 ? [commandOf(row)] : []
+      : [...(code === 0 || !atWork.has(group) ? [group] : []), `exit code ${code}`];
     const isFirst = kinds.some((kind) => !seen.has(kind));
     for (const kind of kinds) seen.add(kind);
     return isFirst || isThorough && !isRemote || stdin !== undefined || needsProcess;

@@ -44,8 +44,11 @@ export interface SceneCounts {
   alertsTwice: number;
 }
 
-/** Starts the servers on a database, and the load. */
-export async function openScene(db: string): Promise<FailoverScene> {
+/**
+ * Starts the servers on a database, and the load. A client pauses so long after each call: what a commit is in the middle of
+ * matters, not how many there are.
+ */
+export async function openScene(db: string, pauseMs: number): Promise<FailoverScene> {
   const stack = new AsyncDisposableStack();
   /** The provider's answers to the calls of each agent. */
   const billed = new Map<string, number>();
@@ -152,8 +155,7 @@ export async function openScene(db: string): Promise<FailoverScene> {
     Array.from({ length: count }, async (_, number) => {
       for (let turn = number; !isOver; turn++) {
         const isDone = await work[kind as keyof typeof CLIENTS](servers[turn % SERVERS]!).catch(() => false);
-        // The load need not be the most that is possible: what a commit is in the middle of matters, not how many there are.
-        await new Promise((resolve) => setTimeout(resolve, isDone ? 100 : PAUSE_MS));
+        await new Promise((resolve) => setTimeout(resolve, isDone ? pauseMs : PAUSE_MS));
       }
     })
   );

@@ -6,13 +6,16 @@ import { patroniMissing, startCluster } from "./patroni_cluster.ts";
 /** The faults that the gate has time for, once each; `deno task failover` makes all of them, many times. */
 const IN_GATE = CLUSTER_FAULTS.filter(({ name }) => name === "kill" || name === "switchover");
 
+/** Half of the load of `deno task failover`: other tests need the processors. */
+const PAUSE_MS = 250;
+
 Deno.test({
   name:
     "four servers lose and double no call, and pass no strict budget, when the leader of their PostgreSQL changes",
   ignore: patroniMissing !== undefined && Deno.env.get("PURSER_REQUIRE_ALL") !== "1",
   async fn() {
     await using cluster = await startCluster();
-    await using scene = await openScene(cluster.urlOf("postgres"));
+    await using scene = await openScene(cluster.urlOf("postgres"), PAUSE_MS);
     for (const fault of IN_GATE) {
       const leader = await cluster.leader();
       await scene.untilBooked();

@@ -23,6 +23,9 @@ if (faults.length === 0 || !(times > 0)) {
   );
 }
 
+/** The pause of a client after a call. */
+const PAUSE_MS = 100;
+
 /** The load before each fault. */
 const BEFORE_MS = 2_000;
 
@@ -36,7 +39,7 @@ for (const fault of faults) {
 
 async function play(fault: ClusterFault): Promise<void> {
   await using cluster = await startCluster(fault.needs && { [fault.needs]: true });
-  await using scene = await openScene(cluster.urlOf("postgres"));
+  await using scene = await openScene(cluster.urlOf("postgres"), PAUSE_MS);
   const waits: number[] = [];
   for (let time = 0; time < times; time++) {
     await scene.nextBudget();

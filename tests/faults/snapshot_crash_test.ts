@@ -11,7 +11,7 @@ import { AGENT, ageReplaced, configOf, documentOf, SESSION } from "./snapshot_cr
 import { type Aim, killWorkers, type Line, newPlace } from "./snapshot_crash_workers.ts";
 
 /** The number that the gate has time for; PURSER_KILLS sets more, as in crash_test. */
-const KILLS = Number(Deno.env.get("PURSER_KILLS") ?? 8);
+const KILLS = Number(Deno.env.get("PURSER_KILLS") ?? 6);
 const FENCING_KILLS = Number(Deno.env.get("PURSER_KILLS") ?? 4);
 /** Each phase is hit so often; kills past the planned ones aim at the phase that lacks most. */
 const HITS_PER_PHASE = Math.min(5, Math.ceil(KILLS / 6));

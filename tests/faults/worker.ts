@@ -3,6 +3,9 @@
  * (`tests/harness/shared_build.ts`).
  */
 
+// Its changes to zod come first: the bundler may put what depends on them into a chunk that is loaded before.
+import "@hono/zod-openapi";
+
 const WORKERS = {
   alert: () => import("./alert_worker.ts"),
   books: () => import("./books_worker.ts"),

@@ -115,6 +115,43 @@ for (const contract of CONTRACTS) {
   });
 }
 
+Deno.test("the gate opens the one ticket of a budget that asks, and the next prompt passes once it is approved", async () => {
+  const { inputs, logs } = CONTRACTS[0]!;
+  const input = JSON.stringify(inputs.find(({ hook_event_name }) => hook_event_name === "UserPromptSubmit"));
+  await using place = await newAgentPlace(logs);
+  const ask = async () => {
+    const { code, out } = await inProcess(
+      place,
+      ["gate", "--agent", "claude-code"],
+      input.replaceAll("/home/dev/", `${place.env.HOME}/`),
+    );
+    assert.equal(code, 0);
+    return out === "" ? undefined : JSON.parse(out).reason as string;
+  };
+  const add = (name: string, ...options: string[]) =>
+    place.purser("budgets", "add", "--name", name, "--limit", "0.0001", "--per", "lifetime", ...options);
+  await add("Asks", "--action", "ask", "--mode", "strict");
+  await add("Refuses");
+  assert.doesNotMatch((await ask())!, /Ticket/, "a raise of the one that asks would not be enough");
+  assert.deepEqual(JSON.parse(await place.purser("approvals", "list", "--json")), []);
+  await place.purser("budgets", "remove", "Refuses");
+  const reason = (await ask())!;
+  assert.equal(await ask(), reason);
+  const [ticket, ...others] = JSON.parse(await place.purser("approvals", "list", "--json"));
+  assert.deepEqual([others, ticket.state, ticket.agent_id, ticket.cost_usd], [
+    [],
+    "waiting",
+    "claude-code",
+    0.00001,
+  ]);
+  assert.match(
+    reason,
+    new RegExp(`Ticket ${ticket.ticket_id} asks for more: waiting\\.\n.*\n {2}purser approvals approve`),
+  );
+  await place.purser("approvals", "approve", ticket.ticket_id, "--reason", "go on");
+  assert.equal(await ask(), undefined);
+});
+
 Deno.test("budgets of the machine, the project and the source of the next call bind it, and those of others don't", async () => {
   const { inputs, logs } = CONTRACTS[0]!;
   const input = JSON.stringify(inputs.find(({ hook_event_name }) => hook_event_name === "UserPromptSubmit"));

@@ -65,6 +65,14 @@ Deno.test("the gate imports into a server and goes by its budgets, and for a min
       /^Purser: the budget All is reached: .*\n.*\n {2}purser budgets raise All --usd [\d.]+ --server http:\S+$/,
     );
     assert.equal(JSON.parse(await run("cost", "--total", "--since", "all", "--json")).model_calls, calls);
+
+    await run("budgets", "set", "All", "--action", "ask");
+    const asked = (await prompt(place, url)).reason!;
+    const [, ticket] = /Ticket (tkt_\w+) asks for more: waiting\.\n/.exec(asked)!;
+    assert.match(asked, new RegExp(`purser approvals approve ${ticket} --reason TEXT --server http:`));
+    assert.equal((await prompt(place, url)).reason, asked, "the ticket stays");
+    await run("approvals", "deny", ticket!, "--reason", "enough");
+    assert.match((await prompt(place, url)).reason!, new RegExp(`${ticket} asked for more: denied\\.\n`));
   }
   assert.match((await prompt(place, url)).reason!, /budget All is reached/);
 

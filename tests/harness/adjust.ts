@@ -1,7 +1,7 @@
 import type { Statement } from "../../src/store/mod.ts";
 
 const COPIED =
-  `at, agent_id, session_id, run_id, step, key_id, source, tools, provider, model, price_source, is_estimated`;
+  `at, agent_id, session_id, run_id, step, key_id, source, tools, provider, model, price_source, tags, is_estimated`;
 
 /** Corrects the cost of a booked call by a signed entry; `unpriced` is -1 if the call had no price and has one now. */
 export function adjustCall(

@@ -7,8 +7,8 @@ import type { Clock } from "../../src/kernel/clock.ts";
 import { createIds } from "../../src/kernel/ids.ts";
 import type { Log, LogFields } from "../../src/kernel/log.ts";
 import { PriceOverride } from "../../src/contract/price_override.ts";
-import { type PriceBook } from "../../src/pricing/mod.ts";
-import { createPriceBook } from "../../src/pricing/prices.ts";
+import type { LazyPriceBook, PriceBook } from "../../src/pricing/mod.ts";
+import { openPrices, type PricesInUse } from "../../src/pricing/prices.ts";
 import { claimSession, newMessage, type NewRun, type RecoveryContext } from "../../src/sessions/mod.ts";
 import { createSecrets } from "../../src/redaction/values/mod.ts";
 import { USER_TABLES } from "../../src/store/dialect.ts";
@@ -18,6 +18,7 @@ import { eagerClock } from "./eager_clock.ts";
 
 /** A booking context over a store of the test's own, with what it has published and logged. */
 export interface TestBooking extends CallContext {
+  prices: CallContext["prices"] & Pick<LazyPriceBook, "inUse">;
   liveRuns: RecoveryContext["liveRuns"];
   author: Author;
   published: BusEvent[];
@@ -32,7 +33,8 @@ export const LOCAL_PRICE = PriceOverride.parse({
   output_usd_per_million: 4,
 });
 
-let prices: Promise<PriceBook> | undefined;
+let prices: Promise<PricesInUse> | undefined;
+const inUse = () => prices ??= openPrices({ overrides: [LOCAL_PRICE] });
 
 /** The contexts of one process for booking. */
 export async function createBooking(
@@ -71,7 +73,7 @@ export async function createBooking(
     callSpool: noSpool(),
     gate: createBudgetGate({ store, clock, instanceId, newId: ids.next, known: budgets }),
     budgets,
-    prices: options.prices ?? await (prices ??= createPriceBook({ overrides: [LOCAL_PRICE] })),
+    prices: { ...(options.prices ?? (await inUse()).book), inUse },
     log,
     telemetry: noTelemetry,
     rules,

@@ -1,12 +1,12 @@
 import { join } from "node:path";
-import { bundleToInstall, installArguments } from "../../build/bundle_cli.ts";
+import { installArguments } from "../../build/bundle_cli.ts";
 import { CLI_PERMISSIONS } from "../../build/permissions.ts";
 import { runDeno } from "../../build/run_deno.ts";
-import { sharedBuild } from "./shared_build.ts";
+import { findContainerBuild } from "./container_build.ts";
 
-/** Returns the folder of the installable bundle, shared by all test files. */
-function findBundle(): Promise<string> {
-  return sharedBuild("bundle", bundleToInstall);
+/** Returns the folder of the installable bundle, which all test files share: the one of the container. */
+async function findBundle(): Promise<string> {
+  return join(await findContainerBuild(), "opt/purser");
 }
 
 /** Returns the command line that starts the bundle, with its permissions: it starts in half the time of its source. */

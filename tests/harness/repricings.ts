@@ -37,7 +37,7 @@ export async function withPrices(
   ctx: TestBooking,
   prices: Readonly<Record<string, number>>,
 ): Promise<TestBooking> {
-  return { ...ctx, prices: await bookOf(prices) };
+  return { ...ctx, prices: { ...ctx.prices, ...await bookOf(prices) } };
 }
 
 /** Prices a call as a booking does. */

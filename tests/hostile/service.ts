@@ -251,6 +251,7 @@ async function populate(
       model: mark,
       session_id: `loose_${agent}`,
       run_id: `elsewhere_${agent}`,
+      account: mark,
       tags: { [`team_${agent}`]: mark },
     },
   ]);
@@ -286,9 +287,12 @@ async function populate(
   const key_id = hasKeys ? (await expect(201, "POST", "/keys", key)).key_id : "key_none";
   const price = { provider: mark, model: mark, input_usd_per_million: 1, output_usd_per_million: 1 };
   const { price_id } = await expect(201, "PUT", "/prices/rows", price);
+  const upstreams: { upstream_id: string; account: string }[] = await expect(200, "GET", "/upstreams");
+  const { upstream_id } = upstreams.find(({ account }) => account === mark)!;
   await purser.core.monitor.idle();
   return {
     ...{
+      upstream_id,
       agent_id: agent,
       price_id,
       session_id,

@@ -5,7 +5,7 @@ import { changeAddress, type TestPage } from "../harness/browser.ts";
 import { isThorough } from "../harness/thorough.ts";
 import { bookCalls, call, openAt, statOf } from "./_money.ts";
 
-/** Every amount that is a link leads to a page whose figure is the same amount. The gate follows one of each kind on each kind of page. */
+/** Every amount that is a link leads to a page whose figure is the same amount. The gate follows one of each kind of address. */
 
 /** A page of the dashboard without an amount. */
 const NO_AMOUNTS = "/ui/keys";
@@ -52,7 +52,7 @@ async function figuresOf(page: Page, href: string): Promise<string[]> {
 }
 
 const followed = new Set<string>();
-/** The kinds of addresses that were followed, each with the kind of page that it is on. */
+/** The kinds of addresses that were followed. */
 const kinds = new Set<string>();
 
 /** Returns the kind of an address: its path without ids, and the names of its parameters. */
@@ -65,7 +65,7 @@ async function follow({ page }: TestPage, path: string): Promise<string[]> {
   await goTo(page, path);
   const linked = await linkedAmounts(page);
   for (const { href, usd } of linked) {
-    const kind = `${kindOf(path)} ${kindOf(href)}`;
+    const kind = kindOf(href);
     if (followed.has(href + usd) || !isThorough && kinds.has(kind)) continue;
     kinds.add(kind);
     followed.add(href + usd);

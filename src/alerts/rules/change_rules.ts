@@ -2,7 +2,7 @@ import type { Bus } from "../../bus/mod.ts";
 import type { AlertRule, RuleChanges, RuleInput } from "../../contract/alerts/alert_rules.ts";
 import type { Repeat, RuleThreshold, Severity } from "../../contract/values.ts";
 import type { Log } from "../../kernel/log.ts";
-import { countersFor, dropCounters, withKeyId } from "../../budgets/mod.ts";
+import { countersFor, dropCounters, type NamingContext, withKnownNames } from "../../budgets/mod.ts";
 import type { Calendar } from "../../contract/calendars/zones.ts";
 import { DROP_CALENDARS, DROP_SHAPES } from "../../ledger/mod.ts";
 import { type Author, type Check, readInCode, type Statement } from "../../store/mod.ts";
@@ -19,12 +19,10 @@ import {
 import { getRule, type RuleDefinition, toDefinition, withValues } from "./rules.ts";
 
 /** The context of changing rules. Its calendar is that of the windows of rules that name none. */
-export type ChangeContext = AlertContext & Partial<Calendar> & {
+export type ChangeContext = AlertContext & NamingContext & Partial<Calendar> & {
   bus: Bus;
   log: Log;
   author: Author;
-  /** The ids of the keys that the same commit creates, by name. */
-  newKeys?: ReadonlyMap<string, string>;
 };
 
 const editOf = ({ author, clock }: ChangeContext) => ({ author, now: clock.now() });
@@ -40,7 +38,7 @@ export async function createRule(
 ): Promise<AlertRule> {
   ctx.rules.mayExist = true;
   const edit = editOf(ctx);
-  const row = newRule(ctx.ids.next("rule"), toAuthoredRule(await withKeyId(ctx, input), ctx), edit.now);
+  const row = newRule(ctx.ids.next("rule"), toAuthoredRule(await withKnownNames(ctx, input), ctx), edit.now);
   // The value of a rule of new subjects or windows is that of counters that its unit would add.
   const counted = countersFor(row, edit.now);
   if (counted.length > 0) await ctx.store.write(counted);
@@ -105,7 +103,7 @@ export async function updateRule(
 ): Promise<AlertRule> {
   if (changes.enabled !== false) ctx.rules.mayExist = true;
   await RULES.change(ctx.query, ruleId, ofDefinition(check), async (before, isUnchanged) => {
-    const named = await withKeyId(ctx, changes, before.scope);
+    const named = await withKnownNames(ctx, changes, before.scope);
     const after = toAuthoredRule(changedInput(before, named));
     const changed = RULES.changed(before, after);
     const isMoved = THRESHOLD.some((field) => changed.has(field));
@@ -205,7 +203,7 @@ export async function ensureRules(
     // Disabled, until the update that follows decides the calls before.
     const edit = editOf(ctx);
     const stored = await RULES.find(ctx.query, id);
-    const fields = toAuthoredRule(await withKeyId(ctx, input, stored?.scope), ctx);
+    const fields = toAuthoredRule(await withKnownNames(ctx, input, stored?.scope), ctx);
     if (!stored) {
       const row = newRule(id, { ...fields, enabled: false }, edit.now);
       await ctx.store.write([...countersFor(row, edit.now), ...RULES.insert(edit, row)]);

@@ -143,11 +143,12 @@ WHERE ${IS_LESSER} AND ${STANDS} AND (${HAS_SAME_COUNTS} OR (v.is_placeholder = 
 /** The output of a call that a record leaves out. */
 const GROWN = `(v.output_tokens - ${present("output_tokens", "n")})`;
 
-/** More than any position: a record with the same output comes before those that leave out a part. */
+/** More than any position: a record with the id of the same request comes first, then one with the same output, then those that leave out a part. */
 const LAST = 2 ** 52;
 
 const BY_COUNTS = withdraw(
-  `${ORDERED_JOIN} calls c ON c.position = (SELECT min(n.position + CASE WHEN ${GROWN} = 0 THEN 0 ELSE ${LAST} END)
+  `${ORDERED_JOIN} calls c ON c.position = (SELECT min(n.position + CASE WHEN ${GROWN} = 0 THEN 0 ELSE ${LAST} END
+    + CASE WHEN n.request_id = v.request_id THEN 0 ELSE ${2 * LAST} END)
   FROM ${DAYS_APART} ${ORDERED_JOIN} calls n ${indexedBy("calls_without_answer")}
   ON (n.at / 86400000) = v.day + near.days AND n.input_tokens = v.input_tokens
   WHERE n.at BETWEEN v.at - ${MAX_SKEW_MS} AND v.at + v.duration_ms + ${MAX_SKEW_MS} AND v.is_report = 0 AND n.source IN ('log', 'otlp')
@@ -172,6 +173,7 @@ ON CONFLICT DO NOTHING`;
 const LESSER = [
   "stands",
   "response_id",
+  "request_id",
   "is_placeholder",
   "is_report",
   "key_id",
@@ -208,6 +210,7 @@ export function withdrawLesser(calls: readonly ModelCall[]): Statement[] {
   const rows = better.map((call): SqlValue[] => [
     call.callId,
     call.responseId || null,
+    call.requestId || null,
     Number(isPlaceholder(call.responseId ?? "")),
     Number(call.source === "report"),
     call.keyId ?? null,

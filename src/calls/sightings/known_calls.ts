@@ -98,7 +98,8 @@ const BY_RESPONSE = `SELECT c.response_id, c.call_id, c.source FROM json_each(?1
 const BY_REQUEST = `SELECT s.request_id, s.call_id FROM json_each(?1) j ${NEAR_DAYS} sightings s
   ON s.day = ${OF_DAY} AND s.request_id = j.key`;
 const REQUEST_IN_ROW = `SELECT c.request_id, c.call_id FROM json_each(?1) j ${NEAR_DAYS} calls c
-  ON ${DAY_OF_CALL} = ${OF_DAY} AND ${endOf("c.request_id")} = ${endOf("j.key")} AND c.request_id = j.key`;
+  ON ${DAY_OF_CALL} = ${OF_DAY} AND ${endOf("c.request_id")} = ${endOf("j.key")} AND c.request_id = j.key
+  AND (c.source IN ('log', 'otlp'))`;
 // A log's record that is named after the id of the answer is found by that.
 const WITNESS_IN_ROW = `SELECT NULL, c.call_id, c.source FROM json_each(?1) j ${NEAR_DAYS} calls c
   ON ${DAY_OF_CALL} = ${OF_DAY} AND substr(c.call_id, (length(c.call_id) - 19), 12) = ${endOf("j.key")}

@@ -168,7 +168,7 @@ class Calls {
   }
 
   /** Finds a call by the counts of a sighting: one of the gateway, a run or a meter, or one of its agent's log or telemetry. */
-  #byCounts({ index, witness, said }: Witnessed, same: ReadonlySet<Known>): Known | undefined {
+  #byCounts({ index, witness, said, requestId }: Witnessed, same: ReadonlySet<Known>): Known | undefined {
     const candidates = this.found.byCounts.get(index);
     if (!candidates || [...same].some(isOfCaller)) return undefined;
     const own = sourceOf(witness);
@@ -183,11 +183,12 @@ class Calls {
           [...same].some((one) => hasWitness(one, call.source!));
       return isTaken ? [] : [{
         known,
+        isOther: Number(requestId === null || call.requestId !== requestId),
         grown: Math.abs(call.usage.outputTokens - said.counts[1]),
         apart: Math.abs(call.at - said.at),
       }];
     });
-    return near.sort((a, b) => a.grown - b.grown || a.apart - b.apart)[0]?.known;
+    return near.sort((a, b) => a.isOther - b.isOther || a.grown - b.grown || a.apart - b.apart)[0]?.known;
   }
 
   #rootOf(known: Known): Known {

@@ -33,6 +33,8 @@ export interface Witnessed {
   witness: string;
   said: Said;
   requestId: string | null;
+  /** The provider's id of the account. It is no statement about the call: others have nothing to compare it with. */
+  account: string | null;
   fingerprint: string | null;
   /** True if another witness of its call may share nothing with it but its counts. */
   isFoundByCounts: boolean;
@@ -98,6 +100,7 @@ export function witnessOf(
     witness: `${origin.source}:${origin.name}:${ref}`,
     said,
     requestId: clean(sighting.requestId) ?? null,
+    account: clean(sighting.account && ctx.secrets.scrub(sighting.account)) ?? null,
     isFoundByCounts: said.response === undefined || sighting.isFoundByCounts === true,
     fingerprint: sighting.fingerprint ? `${origin.name}:${clean(sighting.fingerprint)}` : null,
   };

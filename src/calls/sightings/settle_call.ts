@@ -85,13 +85,17 @@ export function settleCall(ctx: Pick<CallContext, "prices">, known: Known): Sett
 /** Books the call of the only sighting of it, as most are: the row holds what it says, if it can. */
 function bookFirst(
   ctx: Pick<CallContext, "prices">,
-  { index, witness, said, requestId, fingerprint }: Witnessed,
+  { index, witness, said, requestId, account, fingerprint }: Witnessed,
 ): Settled {
-  const call = callOf(ctx, witness, said);
+  const call = {
+    ...callOf(ctx, witness, said),
+    requestId,
+    ...(account !== null && { upstream: { account } }),
+  };
   const { callId } = call;
   const isInRow = mayBeInRow(witness, said) && fingerprint === null;
   return {
-    booked: isInRow ? { ...call, requestId, said: saidBesides(said) } : call,
+    booked: isInRow ? { ...call, said: saidBesides(said) } : call,
     withdrawn: [],
     callId,
     witnesses: isInRow ? [] : [{ witness, callId, isApart: false, requestId, fingerprint, said: [said] }],
@@ -244,7 +248,14 @@ function standingOf(
   // A call that was taken back is not booked again: the one in its place is amended.
   const from = known.standing.find((one) => one.callId === callId) ??
     (known.callIds.has(callId) ? known.standing[0] : undefined);
-  if (!from) return settled.booked = callOf(ctx, witness!.witness, said);
+  if (!from) {
+    const upstreamId = known.standing.find((one) => one.upstreamId !== undefined)?.upstreamId;
+    return settled.booked = {
+      ...callOf(ctx, witness!.witness, said),
+      requestId: witness!.requestId,
+      ...(upstreamId !== undefined && { upstreamId }),
+    };
+  }
   if (factsOf(from) === factsOf({ ...callOf({ prices: NO_PRICES }, witness!.witness, said) })) return from;
   const to = callOf(ctx, witness!.witness, said);
   settled.amended = { from, to };

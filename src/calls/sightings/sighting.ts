@@ -22,6 +22,8 @@ export interface Sighting {
   responseId?: string;
   /** The provider's id of the request. */
   requestId?: string;
+  /** The provider's id of the account that pays. */
+  account?: string;
   /** The identity of a call without ids whose records are copied under new refs. */
   fingerprint?: string;
   /** The provider as Purser names it; undefined where the source doesn't know who bills. */

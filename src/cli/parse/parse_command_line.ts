@@ -30,14 +30,22 @@ type OptionToken = Extract<Token, { kind: "option" }>;
 
 /** Parses a command line. Options may stand anywhere. Throws a `UsageError`. */
 export function parseCommandLine(argv: readonly string[]): CommandLine {
-  const tokens = tokenize(argv, (name) => ALL_OPTIONS[optionName(name)]?.type === "string");
-  const words = tokens.flatMap((token) => (token.kind === "positional" ? [token.value] : []));
+  const wordsOf = (all: readonly Token[]) =>
+    all.flatMap((token) => (token.kind === "positional" ? [token.value] : []));
+  const takesValue = (name: string) => ALL_OPTIONS[optionName(name)]?.type === "string";
+  const first = tokenize(argv, takesValue);
+  // Of a command that has versions of something, --version is the one of them; elsewhere it is that of this program.
+  const hasVersion = findCommand(wordsOf(first))?.options.version !== undefined;
+  const tokens = hasVersion ? tokenize(argv, (name) => name === "version" || takesValue(name)) : first;
+  const words = wordsOf(tokens);
   const given = tokens.filter((token): token is OptionToken => token.kind === "option");
   const isGiven = (name: string) => given.some((token) => nameOf(token) === name);
 
   if (words[0] === "help") return { kind: "help", topic: findTopic(words.slice(1)) };
   if (isGiven("help")) return { kind: "help", topic: findTopic(words) };
-  if (isGiven("version") || (words[0] === "version" && words.length === 1)) return { kind: "version" };
+  if ((isGiven("version") && !hasVersion) || (words[0] === "version" && words.length === 1)) {
+    return { kind: "version" };
+  }
   const command = findCommand(words);
   if (!command) {
     const topic = findTopic(words);

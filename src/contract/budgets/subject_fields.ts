@@ -19,7 +19,7 @@ export const Each = z.string().regex(
 
 const MODEL =
   "Counts only calls of this model, or of the models that a pattern such as `claude-opus-*` matches; with its " +
-  "provider before a colon, of that provider";
+  "provider before a colon, of that provider. A pattern that matches no model with a price or a call is refused";
 const Model = z.string().regex(
   /^[A-Za-z0-9*][A-Za-z0-9._:/@+*-]{0,199}$/,
   "must be the name of a model, or a pattern whose stars stand for any characters",

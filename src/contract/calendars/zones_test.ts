@@ -3,6 +3,7 @@ import fc from "#dev/fast_check.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kernel/clock.ts";
 import { calendarIn, calendarText, type Span, startOf, startsOf, windowOf } from "../windows.ts";
 import { localTime, readTimeZone, startOfLocalDay, UTC, WEEK_DAYS } from "./zones.ts";
+import { cases } from "../../../tests/harness/thorough.ts";
 
 const ZONES = [...Intl.supportedValuesOf("timeZone"), "UTC"];
 const SPANS = ["day", "week", "month", "quarter"] as const satisfies Span[];
@@ -70,7 +71,7 @@ Deno.test("the windows of any calendar follow each other, and each time is in on
       if (span === "week") assert.equal((local.getUTCDay() + 6) % 7, WEEK_DAYS.indexOf(calendar.weekStart));
       if (span === "month" || span === "quarter") assert.equal(local.getUTCDate(), calendar.monthStartDay);
     }),
-    { numRuns: 2_000 },
+    { numRuns: cases(700) },
   );
 });
 

@@ -2,6 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { CallId, CostUsd, Count, orNull, Time, Usd } from "../parts.ts";
 import { RepricingId } from "../repricings.ts";
 import { CostEvent } from "../usage.ts";
+import { Upstream } from "./upstreams.ts";
 
 /** The wire schemas of the cost of one call, explained. */
 
@@ -104,6 +105,9 @@ export type WitnessOfCall = z.infer<typeof WitnessOfCall>;
 
 export const ExplainedCall = z.object({
   call: CostEvent.openapi({ description: "The call with its cost as adjusted" }),
+  upstream: Upstream.nullable().openapi({
+    description: "What it was paid with; null where that is not known",
+  }),
   booked: ExplainedPrice.openapi({ description: "The price that it was booked with" }),
   adjustments: z.array(ExplainedAdjustment).openapi({
     description: "In the order in which they were booked",

@@ -17,6 +17,7 @@ const SightingBody = z.strictObject({
   }),
   response_id: text().optional().openapi({ description: "The provider's id of the answer" }),
   request_id: text().optional().openapi({ description: "The provider's id of the request" }),
+  account: text().optional().openapi({ description: "The provider's id of the account that pays" }),
   fingerprint: text().optional().openapi({
     description: "Identity of a call without ids whose records are copied under new refs",
   }),

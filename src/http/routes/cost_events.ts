@@ -75,6 +75,12 @@ function toReport(
     tools: body.tools ?? [],
     ...(body.reservation_id !== undefined && { reservationId: body.reservation_id }),
     ...(body.response_id !== undefined && { responseId: body.response_id }),
+    ...(body.request_id !== undefined && { requestId: body.request_id }),
+    ...((body.account ?? body.project) !== undefined && {
+      upstream: { account: body.account, project: body.project },
+    }),
+    ...(body.requested_service_tier !== undefined && { requestedTier: body.requested_service_tier }),
+    ...(body.outcome !== undefined && { outcome: body.outcome, status: body.http_status }),
     provider: body.provider,
     model: body.model,
     usage: usageFromWire(body),

@@ -72,6 +72,7 @@ function toSighting(body: SightingBody, only: string | undefined): Sighting {
     ref: body.ref,
     responseId: body.response_id,
     requestId: body.request_id,
+    account: body.account,
     fingerprint: body.fingerprint,
     provider: body.provider,
     model: body.model,

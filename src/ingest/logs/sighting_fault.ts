@@ -9,6 +9,7 @@ const TEXTS = Object.entries<number>(
     ref: 300,
     responseId: 300,
     requestId: 300,
+    account: 300,
     fingerprint: 300,
     provider: 200,
     model: 200,

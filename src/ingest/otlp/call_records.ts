@@ -129,6 +129,7 @@ export function sightingOf(item: Item, usage: Usage): Sighting {
     ref: refOf(item, usage, identifying(responseId) ?? requestId, session),
     responseId,
     requestId,
+    account: reader.text(fields.account),
     provider: provider === undefined || dialect.noProviders?.test(provider)
       ? undefined
       : toProviderName(provider),

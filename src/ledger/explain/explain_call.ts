@@ -10,6 +10,7 @@ import { toModelCall } from "../calls.ts";
 import { toCostEvent } from "../cost_events.ts";
 import { type ModelCall, valueOf } from "../model_call.ts";
 import { ALL_SEEING, type Viewer } from "../scopes/mod.ts";
+import { findUpstream } from "../upstreams.ts";
 import { explainPrice } from "./explain_price.ts";
 import { findStanding, readWitnesses } from "./witnesses.ts";
 
@@ -58,6 +59,7 @@ export async function explainCall(
   const [standing] = await withAdjustments(query, [booked]);
   return {
     call: toCostEvent({ ...call, ...(standing!.tags && { tags: standing!.tags }) }),
+    upstream: row.upstreamId === null ? null : await findUpstream(query, row.upstreamId) ?? null,
     booked: explained(booked, cards),
     adjustments,
     witnesses,

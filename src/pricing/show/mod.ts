@@ -1,13 +1,16 @@
 /** Shows the prices in use: the rates of a model, the sources, and the faults of the prices of models in use. */
 
+import type { PriceOverride } from "../../contract/price_override.ts";
 import type { PriceCard, PriceRate, PriceSource, PriceVariant } from "../../contract/prices.ts";
 import { DAY_MS, toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
+import { isContract } from "../contracts.ts";
 import type { PricesInUse } from "../prices.ts";
 import type { PriceQuery, Served } from "../price_book.ts";
 import { isOwn, type Rates, type RateTier } from "../rates.ts";
 import { USAGE_DETAILS } from "../usage/usage.ts";
-import { BUILT_IN_PROVIDERS } from "../../contract/values.ts";
+import { BUILT_IN_PROVIDERS, DEMO_MODELS } from "../../contract/values.ts";
+import { namesOf } from "../catalog/names/model_names.ts";
 import { providerIdOf } from "../catalog/names/provider_names.ts";
 import { isOwnPart, withAllToolRates } from "../catalog/tool_prices.ts";
 import type { PriceData } from "../catalog/price_data.ts";
@@ -146,10 +149,10 @@ function splitName(
   return { provider, model: name.slice(colon + 1) };
 }
 
-function providersOf({ overrides, listed }: PricesInUse): Set<string> {
+function providersOf({ overrides, stored, listed }: PricesInUse): Set<string> {
   return new Set([
     ...BUILT_IN_PROVIDERS,
-    ...overrides.map(({ provider }) => provider),
+    ...[...overrides, ...stored].map(({ provider }) => provider),
     ...listed.genai.providers.map(({ id }) => id),
     ...factsOf(listed.litellm).providerIds,
   ]);
@@ -167,6 +170,20 @@ function suggestModels(
   return BUILT_IN_PROVIDERS.flatMap((id) =>
     prices.catalog.nearest(id, model).slice(0, 1).map((name) => `${id}:${name}`)
   );
+}
+
+/** Lists the models with a price as `provider:model`, in lower case; `more` are prices that are about to be set. */
+export function listPriced(
+  { overrides, stored, listed }: PricesInUse,
+  more: readonly PriceOverride[] = [],
+): string[] {
+  const own = [...more, ...overrides, ...stored].filter((row) => !isContract(row));
+  return [
+    ...own.map(({ provider, model }) => `${providerIdOf(provider)}:${model}`.toLowerCase()),
+    ...DEMO_MODELS.map((model) => `demo:${model}`),
+    ...factsOf(listed.genai).names,
+    ...factsOf(listed.litellm).names,
+  ];
 }
 
 type RateLine = Omit<PriceRate, "source">;
@@ -217,6 +234,8 @@ export function describeSources({ listed }: PricesInUse, now: number): PriceSour
 
 interface SourceFacts {
   models: number;
+  /** All names of the models as `provider:model`, in lower case. */
+  names: readonly string[];
   providerIds: ReadonlySet<string>;
 }
 
@@ -227,7 +246,16 @@ function factsOf(data: PriceData): SourceFacts {
   let facts = sourceFacts.get(data);
   if (facts === undefined) {
     const entries = listEntries(data);
-    facts = { models: entries.length, providerIds: new Set(entries.map(({ providerId }) => providerId)) };
+    facts = {
+      models: entries.length,
+      providerIds: new Set(entries.map(({ providerId }) => providerId)),
+      names: entries.flatMap(({ providerId, name, model }) => {
+        // LiteLLM's key may begin with the provider.
+        const key = data.source === "litellm" ? name : model.id;
+        const names = [key, key.slice(key.indexOf("/") + 1), ...namesOf(model.match).exact];
+        return [...new Set(names)].map((one) => `${providerId}:${one.toLowerCase()}`);
+      }),
+    };
     sourceFacts.set(data, facts);
   }
   return facts;

@@ -6,7 +6,7 @@ import {
   removeBudget,
   toAuthoredRow,
   updateBudget,
-  withKeyId,
+  withKnownNames,
 } from "../../budgets/mod.ts";
 import {
   type Applied,
@@ -33,8 +33,8 @@ type Section = typeof SECTIONS[number];
 type InputOf<In extends Section> = NonNullable<ApplyBody[In]>[number];
 type Fields = Record<string, unknown>;
 
-/** A core that collects statements instead of committing them, with the ids of the keys that are new, by name. */
-type Draft = Core & { newKeys: Map<string, string> };
+/** A core that collects statements instead of committing them, with the ids of the keys that are new, by name, and the file's prices. */
+type Draft = Core & { newKeys: Map<string, string>; newPrices: ApplyBody["prices"] };
 
 /** The rows of a kind that a file has a section of, and the functions that change them. */
 interface Kind<Row, Input> {
@@ -108,14 +108,15 @@ const kindsOf = (now: number) => [
   asKind("budgets", {
     table: BUDGETS,
     want: async (draft, input, current) =>
-      BUDGETS.show(toAuthoredRow(await withKeyId(draft, input, current?.scope), draft) as never),
+      BUDGETS.show(toAuthoredRow(await withKnownNames(draft, input, current?.scope), draft) as never),
     create: async (draft, input) => (await createBudget(draft, input)).budget_id,
     change: (draft, id, { fields }) => updateBudget(draft, id, fields),
     remove: removeBudget,
   }),
   asKind("rules", {
     table: RULES,
-    want: (draft, input) => RULES.show(toAuthoredRule(input, draft) as never),
+    want: async (draft, input, current) =>
+      RULES.show(toAuthoredRule(await withKnownNames(draft, input, current?.scope), draft) as never),
     create: async (draft, input) => (await createRule(draft, input)).rule_id,
     change: (draft, id, { fields }) => updateRule(draft, id, fields),
     remove: removeRule,
@@ -140,7 +141,7 @@ type Change = Applied["changes"][number];
 export async function applyDefinitions(core: Core, body: ApplyBody): Promise<Applied> {
   const { label, dry_run = false } = body;
   return await replaceState("what the file defines", async () => {
-    const draft = draftOf(core, label);
+    const draft = draftOf(core, body);
     const { changes, unchanged } = await draftChanges(draft, body);
     // The ids of what is new are others each time.
     const plan = await sha256Hex(
@@ -246,7 +247,7 @@ async function within<Result>(path: string, work: () => Promise<Result>): Promis
 
 const collected = new WeakMap<Draft, { statements: Statement[]; newKeys: Applied["new_keys"] }>();
 
-function draftOf(core: Core, label: string): Draft {
+function draftOf(core: Core, { label, prices: newPrices }: ApplyBody): Draft {
   const { store } = core;
   const statements: Statement[] = [];
   const seen = new Set<string>();
@@ -254,6 +255,7 @@ function draftOf(core: Core, label: string): Draft {
     ...core,
     author: { ...core.author, label },
     newKeys: new Map(),
+    newPrices,
     budgets: Object.assign(Object.create(core.budgets), { changed() {} }),
     prices: Object.assign(Object.create(core.prices), { refresh: () => Promise.resolve(false) }),
     keyCache: Object.assign(Object.create(core.keyCache), { clear() {}, recordCreation() {} }),

@@ -85,6 +85,7 @@ const ADDED: Readonly<Record<number, readonly string[]>> = {
     ...numbered("audit_entries", "position"),
   ],
   34: numbered("bill_lines", "position"),
+  37: refuse("statements", "issued statements are never changed", "UPDATE", "DELETE"),
 };
 
 /** The steps of a schema in PostgreSQL. */

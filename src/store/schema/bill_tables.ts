@@ -1,4 +1,6 @@
 import { sqliteTable, text } from "drizzle-orm/sqlite-core";
+import type { SharedRule } from "../../contract/export_values.ts";
+import type { CostStatement } from "../../contract/statements.ts";
 import { flag, int, nanoUsd } from "./ledger_tables.ts";
 
 /* The tables of providers' bills; see the migration. */
@@ -59,4 +61,17 @@ export const billLines = sqliteTable("bill_lines", {
   listNanoUsd: nanoUsd("list_nano_usd"),
   currency: text("currency"),
   isEquivalent: flag("is_equivalent").notNull(),
+});
+
+/** The statements that were issued; see the migration. */
+export const statements = sqliteTable("statements", {
+  month: text("month").notNull(),
+  byTag: text("by_tag").notNull(),
+  version: int("version").notNull(),
+  markup: text("markup").notNull(),
+  shared: text("shared").$type<SharedRule>().notNull(),
+  upTo: int("up_to").notNull(),
+  createdAt: int("created_at").notNull(),
+  hash: text("hash").notNull(),
+  document: text("document", { mode: "json" }).$type<CostStatement>().notNull(),
 });

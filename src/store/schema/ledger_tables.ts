@@ -43,10 +43,10 @@ export interface CallDetails extends Partial<Record<BilledPart, number>> {
   marks?: string[];
   billing?: "plan";
   /** The service tier that was asked for, where another one was used. */
-  requested_tier?: string;
+  requested_service_tier?: string;
   outcome?: CallOutcome;
   /** The status with which a failed call was answered. */
-  status?: number;
+  http_status?: number;
   /** Set if the row holds all that its witness has said; see ledger/explain/said.ts. */
   said?: Record<string, never>;
 }

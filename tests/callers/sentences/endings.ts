@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readCalls } from "../../gateway/requests.ts";
 import { answerFor, COST, isStreamed, overOneWire, type Sentence } from "../sentence.ts";
-import { addBudget, assertNothingReserved, estimateWarnings, MODEL } from "../world.ts";
+import { addBudget, assertNothingReserved, estimateWarnings, MODEL, readRows, type World } from "../world.ts";
 
 /** The ways in which a call ends, other than with its answer. */
 export const ENDINGS: readonly Sentence[] = [
@@ -30,6 +30,7 @@ export const ENDINGS: readonly Sentence[] = [
       leaving.abort();
       assert.equal((await calling).isOk, false);
       assert.deepEqual((await readCalls(world.purser)).map(({ isEstimated }) => isEstimated), [true]);
+      assert.deepEqual(await readOutcome(world), ["cancelled", undefined]);
       assert.deepEqual(estimateWarnings(world), []);
       await assertNothingReserved(world);
     },
@@ -51,6 +52,7 @@ export const ENDINGS: readonly Sentence[] = [
       const calls = await readCalls(world.purser);
       assert.equal(calls.length, 1);
       if (!calls[0]!.isEstimated) assert.equal(calls[0]!.cost, COST);
+      if (calls[0]!.isEstimated) assert.deepEqual(await readOutcome(world), ["cancelled", undefined]);
       assert.deepEqual(estimateWarnings(world), [], "no usage was expected");
       await assertNothingReserved(world);
     },
@@ -78,6 +80,7 @@ export const ENDINGS: readonly Sentence[] = [
       assert.equal(calls.length, 1);
       // A provider that charges for what was not read may be read to the end.
       if (!calls[0]!.isEstimated) assert.equal(calls[0]!.cost, COST);
+      if (calls[0]!.isEstimated) assert.deepEqual(await readOutcome(world), ["cancelled", undefined]);
       assert.deepEqual(estimateWarnings(world), []);
       await assertNothingReserved(world);
     },
@@ -114,6 +117,7 @@ export const ENDINGS: readonly Sentence[] = [
       world.fake.enqueue({ brokenAfter: frames.slice(0, middle) });
       assert.equal((await caller.call(world)).isOk, false);
       assert.deepEqual((await readCalls(world.purser)).map(({ isEstimated }) => isEstimated), [true]);
+      assert.deepEqual(await readOutcome(world), ["cut", undefined]);
       const [warning, ...more] = estimateWarnings(world);
       assert.ok(warning && more.length === 0);
       const { errorType, attributes } = world.telemetry.span(`chat ${MODEL}`);
@@ -155,10 +159,13 @@ export const ENDINGS: readonly Sentence[] = [
         ...body as object,
         error: { message: "stopped", type: "server_error", code: "stopped" },
       };
-      world.fake.enqueue({ status: 400, text: JSON.stringify(error) });
+      const headers = { "request-id": "req_failed" };
+      world.fake.enqueue({ status: 400, text: JSON.stringify(error), headers });
       assert.equal((await caller.call(world)).isOk, false);
       const calls = await readCalls(world.purser);
       assert.deepEqual(calls.map(({ cost, isEstimated }) => [cost, isEstimated]), [[COST, false]]);
+      assert.deepEqual(await readOutcome(world), ["failed", 400]);
+      assert.deepEqual(await readRows(world, "SELECT request_id FROM calls"), [["req_failed"]]);
       assert.equal(world.telemetry.span(`chat ${MODEL}`).errorType, "400");
       await assertNothingReserved(world);
     },
@@ -176,6 +183,13 @@ export const ENDINGS: readonly Sentence[] = [
     },
   },
 ];
+
+/** Reads the outcome of the only call, and the status of one that failed with one. */
+async function readOutcome(world: World): Promise<unknown[]> {
+  const [[details]] = await readRows(world, "SELECT details FROM calls") as [[string | null]];
+  const { outcome, http_status } = JSON.parse(details ?? "{}");
+  return [outcome, http_status];
+}
 
 const MIB = 1024 * 1024;
 

@@ -6,6 +6,7 @@ import { budgetCases } from "./budgets.ts";
 import { channelCases } from "./channels.ts";
 import { costCases } from "./costs.ts";
 import { eventCases } from "./events.ts";
+import { exportCases } from "./exports.ts";
 import { gatewayCases } from "./gateway.ts";
 import { listCases } from "./lists.ts";
 import { billCases } from "./bills.ts";
@@ -31,6 +32,7 @@ export const restCases: Readonly<Record<string, readonly RestCase[]>> = {
   costs: costCases,
   bills: billCases,
   imports: importCases,
+  exports: exportCases,
   plans: planCases,
   otlp: otlpCases,
   tags: tagCases,

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { EVENT } from "../../harness/bodies.ts";
 import type { RestCase } from "../rest_case.ts";
 
 export const priceCases: RestCase[] = [
@@ -43,6 +44,54 @@ export const priceCases: RestCase[] = [
       await api.refused(404, "not_found", "GET", `/prices/rows/${price_id}`);
       await api.refused(404, "not_found", "DELETE", `/prices/rows/${price_id}`);
       await api.refused(400, "invalid", "PUT", "/prices/rows", { ...row, output_usd_per_million: -1 });
+    },
+  },
+  {
+    name: "it lists what calls are paid with, and keeps the id by which bills name a key",
+    async run(api) {
+      const account = `${api.prefix}-org`;
+      const call = {
+        ...EVENT,
+        call_id: `${api.prefix}:paid`,
+        agent_id: api.prefix,
+        session_id: `${api.prefix}:s`,
+      };
+      await api.expect(201, "POST", "/costs/events", [{
+        ...call,
+        account,
+        project: "proj_1",
+        request_id: "req_0123456789",
+        requested_service_tier: "flex",
+        outcome: "failed",
+        http_status: 529,
+      }]);
+      const listed = await api.expect(200, "GET", "/upstreams?from=2020-01-01");
+      const own = listed.find((one: Record<string, unknown>) => one.account === account);
+      assert.deepEqual({ ...own, upstream_id: "", last_used_at: "" }, {
+        ...{
+          upstream_id: "",
+          provider: EVENT.provider,
+          credential: null,
+          key_hash: null,
+          account,
+          project: "proj_1",
+        },
+        ...{ key_id: null, model_calls: 1, last_used_at: "" },
+      });
+      const at = `/upstreams/${own.upstream_id}`;
+      assert.equal((await api.expect(200, "PATCH", at, { key_id: "key_1" })).key_id, "key_1");
+      const explained = await api.expect(200, "GET", `/costs/calls/${encodeURIComponent(call.call_id)}`);
+      assert.deepEqual([explained.upstream.account, explained.upstream.key_id], [account, "key_1"]);
+      const { request_id, upstream_id, requested_service_tier, outcome, http_status } = explained.call;
+      assert.deepEqual([request_id, upstream_id, requested_service_tier, outcome, http_status], [
+        ...["req_0123456789", own.upstream_id, "flex", "failed", 529],
+      ]);
+      assert.equal((await api.expect(200, "PATCH", at, { key_id: null })).key_id, null);
+      const [change] = await api.expect(200, "GET", "/audit?kind=upstream&limit=1");
+      assert.deepEqual([change.before, change.after], [{ key_id: "key_1" }, { key_id: null }]);
+      await api.refused(404, "not_found", "PATCH", "/upstreams/ups_0000000000000", { key_id: "key_1" });
+      await api.refused(400, "invalid", "PATCH", "/upstreams/acme", { key_id: "key_1" });
+      await api.refused(400, "invalid", "PATCH", at, { key_id: "" });
     },
   },
   {

@@ -7,11 +7,13 @@ import type {
   ExplainedPrice,
   PriceLine,
 } from "../../../contract/costs/explained_calls.ts";
+import { toIso } from "../../../kernel/clock.ts";
 import { describeStatedReason } from "../../../contract/costs/stated_costs.ts";
 import { formatCost } from "../../render/format_cost.ts";
 import { formatCount, formatTime } from "../../render/format_values.ts";
 import { renderFields } from "../../render/render_fields.ts";
 import { type Layout, renderTable } from "../../render/render_table.ts";
+import { accountOf } from "../upstreams/upstreams.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 
 /** `purser cost explain CALL_ID` */
@@ -45,10 +47,11 @@ async function explain(ctx: CommandContext): Promise<number> {
 
 /** Renders the explanation of a call's cost: how it was booked, and each adjustment since. */
 export function renderExplanation(explained: ExplainedCall, layout: Layout): string {
-  const { call, booked, adjustments, witnesses, replaced } = explained;
+  const { call, booked, adjustments, witnesses, replaced, upstream } = explained;
   const { style } = layout;
   const served = [
     call.service_tier && `tier ${call.service_tier}`,
+    call.requested_service_tier && `tier ${call.requested_service_tier} was asked for`,
     call.speed && `speed ${call.speed}`,
     call.inference_geo && `region ${call.inference_geo}`,
   ].filter(Boolean).join(", ");
@@ -62,6 +65,13 @@ export function renderExplanation(explained: ExplainedCall, layout: Layout): str
       "Run": call.run_id === null ? undefined : call.run_id + step,
       "Model": `${call.provider}:${call.model}`,
       "Served": served || undefined,
+      "Outcome": call.outcome && call.outcome + (call.http_status ? `, status ${call.http_status}` : ""),
+      "Ended": call.duration_ms === null
+        ? undefined
+        : `${formatTime(toIso(Date.parse(call.at) + call.duration_ms))} UTC`,
+      "Request": call.request_id,
+      "Answer": call.response_id,
+      "Paid with": upstream ? describeUpstream(upstream) : undefined,
       "Tokens": `${formatCount(call.input_tokens)} in, ${formatCount(call.output_tokens)} out` +
         (call.estimated ? "; an estimate, since the provider's count never arrived" : ""),
       "Cost": formatCost(call.cost_usd) +
@@ -88,6 +98,16 @@ export function renderExplanation(explained: ExplainedCall, layout: Layout): str
           .join("\n")
       }`],
   ].join("\n\n");
+}
+
+function describeUpstream(upstream: NonNullable<ExplainedCall["upstream"]>): string {
+  const { credential, key_hash, key_id } = upstream;
+  const account = accountOf(upstream);
+  return [
+    credential ?? "a key that is not known",
+    key_id ?? (key_hash && `key hash ${key_hash}`),
+    account !== "-" && `account ${account}`,
+  ].filter(Boolean).join(", ");
 }
 
 const describeCounts = (counts: { input_tokens: number; output_tokens: number }) =>

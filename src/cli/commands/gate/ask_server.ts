@@ -92,10 +92,14 @@ async function ask(
     await importSession(ctx, connection, logs, sent, { isSaved: false });
   }
   const { nextCallOf } = await import("./next_call.ts");
-  const { tags, ...subjects } = await nextCallOf(ctx, hooks.agentId, input);
+  const call = await nextCallOf(ctx, hooks.agentId, input);
+  const { tags, ...subjects } = call;
   const tag = Object.entries(tags).map(([key, value]) => `${key}:${value}`);
   const query = { agent_id: hooks.agentId, session_id: input.session, ...subjects, tag };
-  const checks = await (await connection.api.budgets.check.$get({ query })).json();
+  const checked = await (await connection.api.budgets.check.$get({ query })).json();
+  const { openTickets } = await import("./open_tickets.ts");
+  const of = { agentId: hooks.agentId, sessionId: input.session, subjects: call };
+  const checks = await openTickets(connection, of, checked);
   const endedQuota = ctx.options.has("stop-before-credits")
     ? await askQuota(connection, hooks, tags.machine!)
     : undefined;

@@ -23,6 +23,8 @@ type Reached = Pick<
   | "reserved_usd"
   | "resets_at"
   | "time_zone"
+  | "ticket_id"
+  | "ticket_state"
 >;
 
 /** Tells the user which budgets stop the agent, by how much they are exceeded, and how to go on; undefined if none does. */
@@ -40,7 +42,7 @@ export async function describeReached(
 }
 
 function describe(check: Reached): string {
-  const { name, resets_at } = check;
+  const { name, resets_at, ticket_id, ticket_state } = check;
   const over = check.spent_usd === undefined ? 0n : parseTotalUsd(check.spent_usd) - ceilingOf(check);
   return [
     `Purser: the budget ${name ?? "cost_budget_usd"} is reached: ${formatBudgetSpent(check)} per ${
@@ -49,13 +51,20 @@ function describe(check: Reached): string {
     ...over > 0n ? [`, ${formatAmounts([over])[0]} over`] : [],
     ...resets_at === null ? [] : [`; it resets at ${formatReset(check)}`],
     ".",
+    ...ticket_id
+      ? [` Ticket ${ticket_id} ${ticket_state === "waiting" ? "asks" : "asked"} for more: ${ticket_state}.`]
+      : [],
   ].join("");
 }
 
-/** Returns the command that raises a budget; none for one whose amounts are hidden, which the same key can't raise either. */
+/** Returns the command that approves the ticket of a budget, or raises it; none for one whose amounts are hidden, which the same key can't raise either. */
 function raiseOf(check: Reached, options: readonly string[]): string[] {
-  const { name, budget_id, spent_usd } = check;
+  const { name, budget_id, spent_usd, ticket_id, ticket_state } = check;
   if (budget_id === null || spent_usd === undefined) return [];
+  if (ticket_id && ticket_state === "waiting") {
+    const approve = ["purser", "approvals", "approve", ticket_id, "--reason", "TEXT", ...options];
+    return [approve.map(quoteForShell).join(" ")];
+  }
   // The command takes a name that begins with a dash for an option.
   const named = name === null || name.startsWith("-") ? budget_id : name;
   const amount = ["--usd", formatUsd(raiseFor(check))];

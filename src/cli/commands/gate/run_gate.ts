@@ -13,7 +13,7 @@ const DEADLINE_MS = 10_000;
 const BLOCKED = 2;
 
 /** Returns the budgets of a verdict that stop an agent. */
-export const reachedIn = ({ checks }: Verdict): BudgetCheck[] =>
+export const reachedIn = ({ checks }: Pick<Verdict, "checks">): BudgetCheck[] =>
   checks.filter(({ state, action }) => state === "reached" && action !== "watch");
 
 /** The answer of a ledger about the next call of an agent. */
@@ -118,7 +118,9 @@ async function checkLocally(
   const { agentId } = hooks;
   const { nextCallOf } = await import("./next_call.ts");
   const subjects = await nextCallOf(ctx, agentId, input);
-  const checks = await checkBudgets(core, { agentId, sessionId: input.session, subjects });
+  const call = { agentId, sessionId: input.session, subjects };
+  const { openTickets } = await import("./open_tickets.ts");
+  const checks = await openTickets(connection, call, await checkBudgets(core, call));
   if (!ctx.options.has("stop-before-credits")) return { checks };
   const { planQuotaEnded } = await import("../../../plans/mod.ts");
   const machine = subjects.tags.machine!;

@@ -182,6 +182,7 @@ export function sightingToWire(sighting: Sighting): SightingBody {
     ref: sighting.ref,
     response_id: sighting.responseId,
     request_id: sighting.requestId,
+    account: sighting.account,
     fingerprint: sighting.fingerprint,
     provider: sighting.provider,
     model: sighting.model,

@@ -30,6 +30,7 @@ export const CODING_AGENTS: readonly Dialect[] = [
       model: ["gen_ai.response.model", "model"],
       // Its gen_ai.response.id is that of the request.
       requestId: ["request_id", "gen_ai.response.id"],
+      account: ["organization.id"],
       session: ["session.id", "gen_ai.conversation.id"],
       subagent: { id: ["agent_id"], parent: ["parent_agent_id"], type: ["agent.name"] },
       speed: ["speed"],

@@ -46,6 +46,8 @@ export interface Fields {
   model?: Names;
   responseId?: Names;
   requestId?: Names;
+  /** The account at the provider. */
+  account?: Names;
   session?: Names;
   agent?: Names;
   /** Of a `spawn`: the new session, and the one that it is of. */

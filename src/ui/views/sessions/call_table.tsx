@@ -51,7 +51,7 @@ const columnsOf = (agentId: string): Column<CostEvent>[] => [
     title: "Cost",
     isMoney: true,
     sortBy: ({ cost_usd }) => cost_usd,
-    cell: ({ call_id, cost_usd, billing, plan_usd, estimated, run_id }) => (
+    cell: ({ call_id, cost_usd, billing, plan_usd, estimated, outcome, run_id }) => (
       <>
         {run_id === null
           ? <Money usd={cost_usd} />
@@ -68,6 +68,11 @@ const columnsOf = (agentId: string): Column<CostEvent>[] => [
         {estimated && (
           <div>
             <Badge tone="warning">estimated</Badge>
+          </div>
+        )}
+        {outcome && (
+          <div>
+            <Badge tone="warning">{outcome}</Badge>
           </div>
         )}
       </>

@@ -68,6 +68,12 @@ export function StepDetail({ step, asJson }: { step: ReplayStep; asJson: boolean
   );
 }
 
+/** The ids by which a provider finds a call, by the fields of a cost event. */
+const OF_THE_PROVIDER = [["Request", "request_id"], ["Answer", "response_id"], [
+  "Paid with",
+  "upstream_id",
+]] as const;
+
 /** Cost and tokens of the call of a step. */
 function Figures({ step }: { step: ReplayStep }) {
   const cost = costOf(step);
@@ -80,6 +86,10 @@ function Figures({ step }: { step: ReplayStep }) {
     ["Cached", formatCount(readCount(call.cache_read_tokens))],
     ["Output", formatCount(readCount(call.output_tokens))],
     ["Reasoning", formatCount(readCount(call.reasoning_tokens))],
+    ...OF_THE_PROVIDER.flatMap(([name, field]): [string, string][] => {
+      const value = readText(call[field]);
+      return value === undefined ? [] : [[name, value]];
+    }),
   ];
   return (
     <>
@@ -90,6 +100,7 @@ function Figures({ step }: { step: ReplayStep }) {
             <Badge tone="warning">tokens estimated</Badge>
           </>
         )}
+        {readText(call.outcome) && <Badge tone="warning">{readText(call.outcome)}</Badge>}
       </p>
       <dl class="figures">
         {figures.map(([name, value]) => (

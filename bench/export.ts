@@ -1,0 +1,143 @@
+/**
+ * The exports of a ledger: `purser export calls` and `purser export focus`, each in a process of its own, in rows per second and with the
+ * most memory that it held. `--thorough` also exports a million entries: the memory must be the same.
+ */
+import { CLI_PERMISSIONS } from "../build/permissions.ts";
+import { openCore } from "../src/service/mod.ts";
+import { parseUsdPerMillion } from "../src/kernel/money.ts";
+import { recordCalls, recordPrices } from "../src/ledger/mod.ts";
+import { priceLines, priceRecordOf, type Rates, sumLines, usageOf } from "../src/pricing/mod.ts";
+
+const SIZES = Deno.args.includes("--thorough") ? [200_000, 1_000_000] : [200_000];
+const END = Date.parse("2026-11-01T00:00:00Z");
+const MONTH_MS = 31 * 86_400_000;
+const BATCH = 10_000;
+
+const [input, output, cacheRead] = [3, 15, 0.3].map((usd) => parseUsdPerMillion(usd)) as [
+  bigint,
+  bigint,
+  bigint,
+];
+const rates: Rates = {
+  source: "config",
+  tiers: [{
+    aboveInputTokens: -1,
+    input,
+    output,
+    reasoning: output,
+    cacheRead,
+    cacheWrite: input,
+    cacheWrite1h: input,
+  }],
+};
+
+/** Fills a database with the calls of a month, as a gateway books them: by 20 agents, 8 models and 4 teams. */
+async function fill(path: string, size: number): Promise<void> {
+  const core = await openCore({ config: { dbUrl: path } });
+  const { statements } = recordPrices([{ rates }], new Set());
+  await core.store.write(statements);
+  for (let from = 0; from < size; from += BATCH) {
+    const calls = Array.from({ length: BATCH }, (_, index) => {
+      const n = from + index;
+      const usage = usageOf({
+        inputTokens: 4_000 + n % 997,
+        outputTokens: 200 + n % 89,
+        cacheReadTokens: 3_000,
+      });
+      return {
+        callId: `call_${String(n).padStart(26, "0")}`,
+        at: END - MONTH_MS + Math.floor(n / size * MONTH_MS),
+        agentId: `agent-${n % 20}`,
+        sessionId: `session-${Math.floor(n / 40)}`,
+        runId: `run-${Math.floor(n / 20)}`,
+        keyId: `key-${n % 8}`,
+        step: 1,
+        tools: [],
+        provider: "anthropic",
+        model: `claude-${n % 8}`,
+        usage,
+        ...sumLines(rates, priceLines(rates, usage)),
+        priceSource: "config",
+        rates,
+        priceId: priceRecordOf(rates).priceId,
+        durationMs: 900 + n % 50,
+        isEstimated: false,
+        responseId: `msg_${String(n).padStart(24, "0")}`,
+        tags: { team: `team-${n % 4}` },
+      };
+    });
+    await core.store.write(recordCalls(calls));
+  }
+  await core.close();
+}
+
+/** Runs a command; returns its seconds, those of its processors, and its most memory. */
+async function measure(
+  args: readonly string[],
+): Promise<{ seconds: number; cpu: number; megabytes: number }> {
+  const started = performance.now();
+  const program = [
+    Deno.execPath(),
+    "run",
+    "--quiet",
+    ...CLI_PERMISSIONS,
+    new URL("../cli.ts", import.meta.url).pathname,
+  ];
+  const { success, stderr } = await new Deno.Command("/usr/bin/time", {
+    args: ["-f", "peak %M cpu %U %S", ...program, ...args],
+    stdout: "null",
+  }).output();
+  const said = new TextDecoder().decode(stderr);
+  if (!success) throw new Error(said);
+  const [, peak, user, system] = /peak (\d+) cpu ([\d.]+) ([\d.]+)/.exec(said)!;
+  return {
+    seconds: (performance.now() - started) / 1_000,
+    cpu: Number(user) + Number(system),
+    megabytes: Number(peak) / 1_000,
+  };
+}
+
+const home = await Deno.makeTempDir({ prefix: "purser_bench_export_" });
+try {
+  const rest = await measure(["--version"]);
+  console.log(`start-up ${rest.seconds.toFixed(2)} s, CPU ${rest.cpu.toFixed(2)} s\n`);
+  console.log(
+    "export                              rows       time      CPU     rows/s  rows/CPU s    memory",
+  );
+  for (const size of SIZES) {
+    const db = `${home}/${size}.db`;
+    await fill(db, size);
+    const common = ["--db", db, "--json"];
+    const month = ["--month", "2026-10"];
+    for (
+      const [name, args] of [
+        ["calls --format parquet", ["export", "calls", "--to", `${home}/${size}-p`]],
+        ["calls --format csv", ["export", "calls", "--format", "csv", "--to", `${home}/${size}-c`]],
+        ["focus --per-call --format parquet", [
+          "export",
+          "focus",
+          ...month,
+          "--per-call",
+          "--format",
+          "parquet",
+          "--to",
+          `${home}/${size}-f`,
+        ]],
+        ["focus --format csv", ["export", "focus", ...month, "--to", `${home}/${size}-a`]],
+      ] as const
+    ) {
+      const { seconds, cpu, megabytes } = await measure([...args, ...common]);
+      // Of charges, the calls that are read; by call, each has three.
+      const rows = name.includes("per-call") ? size * 3 : size;
+      console.log(
+        `${name.padEnd(34)} ${String(rows).padStart(9)} ${seconds.toFixed(1).padStart(8)} s ${
+          cpu.toFixed(1).padStart(6)
+        } s ${(rows / seconds).toFixed(0).padStart(9)} ${(rows / cpu).toFixed(0).padStart(10)} ${
+          megabytes.toFixed(0).padStart(7)
+        } MB`,
+      );
+    }
+  }
+} finally {
+  await Deno.remove(home, { recursive: true });
+}

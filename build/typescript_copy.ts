@@ -1,0 +1,50 @@
+import { join } from "node:path";
+import { TYPESCRIPT } from "./npm/versions.ts";
+import { ROOT } from "./run_deno.ts";
+
+/** A copy of the repository for TypeScript, which knows neither import maps nor `npm:` specifiers. */
+export interface TypescriptCopy {
+  folder: string;
+  /** Runs the compiler on the copy's `tsconfig.json`; throws with what it says if it finds a mistake. */
+  compile(): Promise<void>;
+}
+
+/**
+ * Calls a function with a copy of files and folders of the repository, beside which Deno lays out the packages of the lock file
+ * as TypeScript looks for them. The copy is removed afterwards.
+ */
+export async function withTypescriptCopy(
+  names: readonly string[],
+  use: (copy: TypescriptCopy) => Promise<void>,
+): Promise<void> {
+  const folder = await Deno.makeTempDir({ prefix: "purser-types-" });
+  try {
+    for (const name of ["deno.json", ...names]) await copyTree(join(ROOT, name), join(folder, name));
+    await Deno.copyFile(join(ROOT, "tests/deno.lock"), join(folder, "deno.lock"));
+    await Deno.writeTextFile(
+      join(folder, "package.json"),
+      '{ "type": "module", "imports": { "#dev/*": "./tests/packages/*" } }',
+    );
+    await run(folder, ["install", "--quiet", "--frozen", "--node-modules-dir=auto"]);
+    // One checker: several instantiate the same types, for more than twice the processor time.
+    const tsc = [`npm:${TYPESCRIPT}/tsc`, "--project", ".", "--singleThreaded"];
+    const compile = () => run(folder, ["run", "-RWES", "--allow-run", "--quiet", "--frozen", ...tsc]);
+    await use({ folder, compile });
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+async function copyTree(from: string, to: string): Promise<void> {
+  if ((await Deno.stat(from)).isFile) return await Deno.copyFile(from, to);
+  await Deno.mkdir(to);
+  for await (const { name } of Deno.readDir(from)) await copyTree(join(from, name), join(to, name));
+}
+
+async function run(cwd: string, args: string[]): Promise<void> {
+  const command = new Deno.Command(Deno.execPath(), { args, cwd, env: { NO_COLOR: "1" } });
+  const { success, stdout, stderr } = await command.output();
+  if (success) return;
+  const said = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("");
+  throw new Error(`Cannot compile: ${said.trim()}`);
+}

@@ -1,0 +1,165 @@
+import type { ExportCell, ExportColumn } from "../../contract/exports.ts";
+import type { ExportFormat } from "../../contract/export_values.ts";
+import { cellOf, toLines } from "../../kernel/csv.ts";
+
+/** A table that is written row by row, and becomes one file. */
+export interface TableFile {
+  readonly rows: number;
+  add(row: readonly ExportCell[]): void;
+  /** Returns the whole file. */
+  finish(): Uint8Array<ArrayBuffer>;
+}
+
+/** The decimals of columns in Parquet, which are DECIMAL(38, n). */
+const SCALES = { usd: 9, decimal: 12 } as const;
+
+/** The bytes of a decimal. */
+const DECIMAL_BYTES = 16;
+
+/** The rows that are encoded at once; in Parquet, of one row group. */
+const ROWS_PER_GROUP = 10_000;
+
+/** Creates a file of a format in memory. The writer of Parquet is loaded with the first one. */
+export async function createTableFile(
+  format: ExportFormat,
+  columns: readonly ExportColumn[],
+): Promise<TableFile> {
+  const encode = format === "csv" ? createCsv(columns) : await createParquet(columns);
+  let group: (readonly ExportCell[])[] = [];
+  let rows = 0;
+  return {
+    get rows() {
+      return rows;
+    },
+    add(row) {
+      rows++;
+      if (group.push(row) < ROWS_PER_GROUP) return;
+      encode.group(group);
+      group = [];
+    },
+    finish() {
+      if (group.length > 0) encode.group(group);
+      return encode.finish();
+    },
+  };
+}
+
+interface Encoder {
+  group(rows: readonly (readonly ExportCell[])[]): void;
+  finish(): Uint8Array<ArrayBuffer>;
+}
+
+function createCsv(columns: readonly ExportColumn[]): Encoder {
+  const encoder = new TextEncoder();
+  const parts = [encoder.encode(toLines([columns.map(({ name }) => name)]))];
+  return {
+    group: (rows) =>
+      void parts.push(encoder.encode(toLines(rows.map((row) => row.map((cell) => cellOf("", cell)))))),
+    finish: () => concat(parts),
+  };
+}
+
+function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+/** The type of a column of each kind in Parquet. */
+const TYPES = {
+  text: { type: "BYTE_ARRAY", converted_type: "UTF8" },
+  integer: { type: "INT64" },
+  time: { type: "INT64", converted_type: "TIMESTAMP_MILLIS" },
+  usd: decimal(SCALES.usd),
+  decimal: decimal(SCALES.decimal),
+} as const;
+
+function decimal(scale: number) {
+  const precision = 38;
+  const logical_type = { type: "DECIMAL", precision, scale } as const;
+  return {
+    type: "FIXED_LEN_BYTE_ARRAY",
+    type_length: DECIMAL_BYTES,
+    logical_type,
+    precision,
+    scale,
+  } as const;
+}
+
+async function createParquet(columns: readonly ExportColumn[]): Promise<Encoder> {
+  const { ByteWriter, ParquetWriter } = await import("hyparquet-writer");
+  const writer = new ByteWriter();
+  const schema = columns.map(({ name, kind }) => ({
+    name,
+    ...TYPES[kind],
+    repetition_type: "OPTIONAL" as const,
+  }));
+  const file = new ParquetWriter({
+    writer,
+    schema: [{ name: "root", num_children: columns.length }, ...schema],
+    createdBy: "purser",
+  });
+  const values = columns.map(({ kind }) => toValue(kind));
+  return {
+    group(rows) {
+      const columnData = columns.map(({ name, kind }, index) => ({
+        name,
+        data: rows.map((row) => row[index] === null ? null : values[index]!(row[index]!)),
+        statistics: kind === "integer" || kind === "time",
+      }));
+      // It awaits nothing: the bytes stay in memory.
+      file.write({ columnData, rowGroupSize: rows.length });
+    },
+    finish() {
+      // Set only here: the writer would convert each value by itself, which takes ten times as long.
+      for (const element of file.schema) {
+        if (element.logical_type?.type === "DECIMAL") element.converted_type = "DECIMAL";
+      }
+      file.finish();
+      return writer.getBytes();
+    },
+  };
+}
+
+/** Returns the conversion of cells to values of Parquet: amounts are exact integers of their last decimal. */
+function toValue(kind: ExportColumn["kind"]): (cell: string | number) => unknown {
+  if (kind === "text") return String;
+  if (kind === "integer") return BigInt;
+  if (kind === "time") return (cell) => BigInt(Date.parse(String(cell)));
+  let known = new Map<string | number, Uint8Array>();
+  return (cell) => {
+    let bytes = known.get(cell);
+    if (bytes) return bytes;
+    if (known.size >= ROWS_PER_GROUP) known = new Map();
+    known.set(cell, bytes = toBytes(toUnits(String(cell), SCALES[kind])));
+    return bytes;
+  };
+}
+
+/** Returns an integer of 128 bits as Parquet has it: two's complement, the highest byte first. */
+function toBytes(units: bigint): Uint8Array {
+  const bytes = new Uint8Array(DECIMAL_BYTES);
+  const view = new DataView(bytes.buffer);
+  view.setBigInt64(0, units >> 64n);
+  view.setBigUint64(8, BigInt.asUintN(64, units));
+  return bytes;
+}
+
+/** Returns a decimal text as an integer of its last decimal; `decimals` is at least what it has. */
+export function toUnits(text: string, decimals: number): bigint {
+  const [whole, fraction = ""] = text.split(".");
+  return BigInt(whole + fraction.padEnd(decimals, "0"));
+}
+
+/** Returns an integer of a last decimal as an exact text that reads as a decimal number: `27174.0`. */
+export function toDecimalText(units: bigint, decimals: number): string {
+  const digits = (units < 0n ? -units : units).toString().padStart(decimals + 1, "0");
+  const split = digits.length - decimals;
+  let end = digits.length;
+  while (end > split && digits[end - 1] === "0") end--;
+  return `${units < 0n ? "-" : ""}${digits.slice(0, split)}.${digits.slice(split, end) || "0"}`;
+}

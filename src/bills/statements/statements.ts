@@ -1,0 +1,199 @@
+import { createHash } from "node:crypto";
+import { and, desc, eq } from "drizzle-orm";
+import type { SharedRule } from "../../contract/export_values.ts";
+import type { CostStatement } from "../../contract/statements.ts";
+import { type Calendar, startOfLocalDay } from "../../contract/calendars/zones.ts";
+import { type Clock, toIso } from "../../kernel/clock.ts";
+import { invalidField, PurserError } from "../../kernel/errors.ts";
+import { toCanonicalText } from "../../kernel/json/canonical_json.ts";
+import { nearestName } from "../../kernel/nearest_name.ts";
+import { listTagKeys, sumByTag } from "../../ledger/mod.ts";
+import { type Query, replaceState, type Store, tables } from "../../store/mod.ts";
+import { readSharedLines } from "../exports/mod.ts";
+import { makeStatement } from "./make_statement.ts";
+
+const { statements } = tables;
+
+export interface StatementContext {
+  store: Store;
+  query: Query;
+  clock: Pick<Clock, "now">;
+  timeZone: string;
+  monthStartDay: Calendar["monthStartDay"];
+}
+
+/** What a statement is made of. */
+export interface StatementQuery {
+  /** `YYYY-MM`, a month of the server's calendar. */
+  month: string;
+  /** The key of a tag. */
+  by: string;
+  /** In percent. */
+  markup?: string | undefined;
+  shared?: SharedRule | undefined;
+}
+
+type Issued = typeof statements.$inferSelect;
+
+/** Returns the present state of the calls of a month as a statement, without keeping it. */
+export async function draftStatement(ctx: StatementContext, query: StatementQuery): Promise<CostStatement> {
+  return (await draft(ctx, query)).statement;
+}
+
+/**
+ * Issues a statement: keeps it as the next version. One that says the same as the version before is not issued again, and returned instead.
+ *
+ * @throws {PurserError} `conflict` before the end of its month, and once the statement of a later month is issued: what comes late is a correction
+ *   there
+ */
+export async function issueStatement(ctx: StatementContext, query: StatementQuery): Promise<CostStatement> {
+  return await replaceState(`the statement of ${query.month}`, async () => {
+    const { statement, latest, issued } = await draft(ctx, query);
+    const { month, by } = query;
+    if (Date.parse(statement.to) > ctx.clock.now()) {
+      throw new PurserError(
+        "conflict",
+        `Cannot issue the statement of ${month}: the month ends on ${statement.to}`,
+      );
+    }
+    const hash = hashOf(statement);
+    if (latest?.hash === hash) return latest.document;
+    const later = issued.find((one) => one.month > month);
+    if (later) {
+      throw new PurserError(
+        "conflict",
+        `Cannot issue the statement of ${month} by ${by} again: that of ${later.month} is issued, in which late calls are corrections`,
+      );
+    }
+    const version = (latest?.version ?? 0) + 1;
+    const now = ctx.clock.now();
+    const document = { ...statement, version, issued_at: toIso(now), latest_version: version };
+    await ctx.store.write([{
+      sql:
+        "INSERT INTO statements (month, by_tag, version, markup, shared, up_to, created_at, hash, document) " +
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      args: [
+        month,
+        by,
+        version,
+        statement.markup_percent,
+        statement.shared,
+        statement.up_to_position,
+        now,
+        hash,
+        JSON.stringify(document),
+      ],
+    }]);
+    return document;
+  });
+}
+
+/** Returns an issued version. Throws `not_found`, naming the newest one. */
+export async function findStatement(
+  { query }: Pick<StatementContext, "query">,
+  { month, by, version }: { month: string; by: string; version: number },
+): Promise<CostStatement> {
+  const rows = await query.select().from(statements)
+    .where(and(eq(statements.byTag, by), eq(statements.month, month))).orderBy(desc(statements.version));
+  const found = rows.find((row) => row.version === version);
+  if (found) return found.document;
+  const newest = rows[0] ? `the newest is ${rows[0].version}` : "none was issued";
+  throw new PurserError(
+    "not_found",
+    `Cannot find version ${version} of the statement of ${month} by ${by}: ${newest}`,
+  );
+}
+
+/** What a statement says, whichever version it is and whatever else has been booked. */
+function hashOf(statement: CostStatement): string {
+  const { version: _v, issued_at: _i, latest_version: _l, up_to_position: _u, changes: _c, ...said } =
+    statement;
+  return createHash("sha256").update(toCanonicalText(said)).digest("hex");
+}
+
+async function draft(
+  ctx: StatementContext,
+  { month, by, markup = "0", shared = "by-share" }: StatementQuery,
+): Promise<{ statement: CostStatement; latest: Issued | undefined; issued: Issued[] }> {
+  const span = spanOf(ctx, month);
+  if (span.from > ctx.clock.now()) {
+    throw invalidField(
+      "month",
+      `${month} is in the future`,
+      `Cannot make a statement: ${month} is in the future`,
+    );
+  }
+  const upTo = Number((await ctx.store.read({ sql: "SELECT max(position) FROM calls" })).rows[0]![0] ?? 0);
+  const issued = await ctx.query.select().from(statements)
+    .where(eq(statements.byTag, by)).orderBy(desc(statements.version));
+  const latest = issued.find((one) => one.month === month);
+  const sums = await sumByTag(ctx.store, { tag: `tag:${by}`, ...span, upTo });
+  if (sums.every(({ value }) => value === null)) await checkTag(ctx, by);
+  const corrections = [];
+  for (const { ofMonth, after } of correctable(issued, month)) {
+    const late = await sumByTag(ctx.store, { tag: `tag:${by}`, ...spanOf(ctx, ofMonth), after, upTo });
+    corrections.push(...late.map((sum) => ({ ...sum, ofMonth })));
+  }
+  const lines = await readSharedLines(ctx.query, { from: month, to: month });
+  const statement = makeStatement({
+    head: {
+      month,
+      by,
+      time_zone: ctx.timeZone,
+      from: toIso(span.from),
+      to: toIso(span.to),
+      version: null,
+      issued_at: null,
+      latest_version: latest?.version ?? null,
+      up_to_position: upTo,
+      markup_percent: String(Number(markup)),
+      shared,
+    },
+    sums,
+    corrections,
+    sharedCosts: lines.map(({ source, category, sku, model, amountNanoUsd }) => ({
+      source,
+      category,
+      description: [sku, model].filter(Boolean).join(" ") || category,
+      amountNanoUsd: amountNanoUsd!,
+    })),
+    before: latest?.document,
+  });
+  return { statement, latest, issued };
+}
+
+/**
+ * Returns the earlier months that were issued, each with the position up to which its calls are charged already: in its own statement, or as
+ * corrections in that of a later month.
+ */
+function correctable(issued: readonly Issued[], month: string): { ofMonth: string; after: number }[] {
+  const months = [...new Set(issued.map((one) => one.month).filter((one) => one < month))].sort();
+  return months.map((ofMonth) => ({
+    ofMonth,
+    after: Math.max(
+      ...issued.filter((one) => one.month >= ofMonth && one.month < month).map(({ upTo }) => upTo),
+    ),
+  }));
+}
+
+function spanOf({ timeZone, monthStartDay }: StatementContext, month: string): { from: number; to: number } {
+  const [year, number] = month.split("-").map(Number) as [number, number];
+  const start = (later: number) =>
+    startOfLocalDay(timeZone, Date.UTC(year, number - 1 + later, monthStartDay));
+  return { from: start(0), to: start(1) };
+}
+
+/** Refuses a tag that no call has. */
+async function checkTag({ store }: StatementContext, by: string): Promise<void> {
+  const known = (await listTagKeys(store, {}, { limit: 1_000, offset: 0 })).map(({ tag_key }) => tag_key);
+  if (known.includes(by)) return;
+  const near = nearestName(by, known);
+  const hint = near === undefined
+    ? known.length === 0 ? "calls have no tags yet" : `there are ${known.slice(0, 20).join(", ")}`
+    : `did you mean ${near}?`;
+  throw invalidField(
+    "by",
+    `no call has the tag ${by}`,
+    `Cannot make a statement by ${by}: no call has that tag; ${hint}`,
+  );
+}

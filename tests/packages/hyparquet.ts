@@ -1,0 +1,1 @@
+export { parquetReadObjects } from "npm:hyparquet@1.31.5";
