@@ -157,7 +157,7 @@ async function readInput(store: Pick<Store, "readAll">, input: ReconcileInput, c
       args: [input.terms.name],
     },
     { sql: "SELECT coalesce(max(position), 0) FROM calls" },
-    { sql: "SELECT count(*), group_concat(key_id) FROM upstreams WHERE key_id IS NOT NULL" },
+    { sql: "SELECT upstream_id, key_id FROM upstreams WHERE key_id IS NOT NULL ORDER BY upstream_id" },
   ]);
   const position = Number(entries!.rows[0]![0]);
   const { terms, account, month, limitNanoUsd } = input;

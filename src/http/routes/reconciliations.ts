@@ -34,7 +34,7 @@ import { createRouter } from "../router.ts";
 
 const params = z.object({ reconciliation_id: ReconciliationId });
 const tags: ["costs"] = ["costs"];
-const EXAMPLE = { source: "anthropic", month: "2026-10" };
+const EXAMPLE = { source: "csv", month: "2026-10" };
 
 const create = createRoute({
   method: "post",

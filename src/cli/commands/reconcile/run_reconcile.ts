@@ -90,7 +90,6 @@ export async function listMonths(ctx: CommandContext): Promise<void> {
         cell: ({ ledger_usd }) => ledger_usd === null ? "-" : formatCost(ledger_usd),
       },
       { title: "FINAL ON", cell: ({ final_on }) => final_on ?? "-" },
-      { title: "BY", cell: ({ changed_by }) => changed_by ?? "-", cutTo: 10, drop: 1 },
       { title: "REASON", cell: ({ reason }) => reason ?? "", cutTo: 12, drop: 0 },
     ], ctx.layout);
   });
