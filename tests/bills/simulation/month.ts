@@ -67,7 +67,7 @@ const PARTS = ["input_tokens", "cache_read_tokens", "output_tokens"] as const;
 type Part = typeof PARTS[number];
 type Counts = Record<Part, number>;
 
-interface SimulatedCall {
+export interface SimulatedCall {
   id: string;
   at: number;
   endedAt: number;
@@ -87,7 +87,7 @@ interface Billed extends SimulatedCall {
 }
 
 /** Pico-USD for each token. */
-const rates = (model: string): Record<Part, bigint> => {
+export const rates = (model: string): Record<Part, bigint> => {
   const scale = 1n + BigInt(model.charCodeAt(1) % 7);
   return {
     input_tokens: 3_000_000n * scale,
@@ -111,6 +111,8 @@ export interface Month {
   provider: Provider;
   setup: Setup;
   days: DaySides[];
+  calls: readonly SimulatedCall[];
+  lines: readonly NumberedLine[];
   /** The amounts that the rules have made, in atto-USD. */
   expected: Map<Cause, bigint>;
   injected: readonly Cause[];
@@ -157,6 +159,7 @@ export function makeMonth(seed: number, unexplained = 0n): Month {
   const calls: SimulatedCall[] = [];
   const bill: Billed[] = [];
   let matched = 0n;
+  let made = 0;
   const countsBy = isByCall || next() < 0.5 ? "start" : "end";
   // Calls that are counted by the other rule leave open which one it is.
   const isUnknown = next() < 0.5 && !injected.includes("boundary");
@@ -169,7 +172,7 @@ export function makeMonth(seed: number, unexplained = 0n): Month {
     const at = FROM + day * DAY + below(DAY);
     const duration = 1_000 + below(90_000);
     return {
-      id: `call_${calls.length + bill.length}_${seed}`,
+      id: `call_${++made}_${seed}`,
       at,
       endedAt: at + duration,
       model,
@@ -367,6 +370,8 @@ export function makeMonth(seed: number, unexplained = 0n): Month {
     provider,
     expected,
     injected,
+    calls,
+    lines,
     billed,
     booked,
     matched,
@@ -428,7 +433,7 @@ const toText = (atto: bigint): string => {
   const digits = (atto < 0n ? -atto : atto).toString().padStart(19, "0");
   return `${atto < 0n ? "-" : ""}${digits.slice(0, -18)}.${digits.slice(-18)}`;
 };
-const toAtto = (text: string): bigint => {
+export const toAtto = (text: string): bigint => {
   const [whole = "0", fraction = ""] = text.replace("-", "").split(".");
   const size = BigInt(whole) * 10n ** 18n + BigInt(fraction.padEnd(18, "0").slice(0, 18));
   return text.startsWith("-") ? -size : size;
