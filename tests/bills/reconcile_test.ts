@@ -324,3 +324,28 @@ SELECT 'withdrawn', 'call_3', 'call_1', at, agent_id, '[]', provider, model, -in
   const found = await bills.reconcile();
   assert.deepEqual([found.causes, found.calls, found.coverage.of_ledger], [[], 1, 1]);
 });
+
+Deno.test("usage without amounts is priced as the ledger does, and one line of a month is compared with its sum", async () => {
+  await using bills = await openBills();
+  await bills.book({}, { at: OCTOBER + 20 * DAY_MS, durationMs: 2 * HOUR_MS });
+  await bills.nameKey("apikey_1");
+  const usage = (calls: number, day: number) =>
+    linesOf(calls, { day }).filter(({ series }) => series === "usage");
+  await bills.importLines([...usage(2, 0), ...usage(1, 20)]);
+  const found = await bills.reconcile();
+  assert.deepEqual(causesOf(found), { bypass: CALL_USD });
+  assert.deepEqual([found.bill_usd, found.ledger_usd, found.coverage.levels.bucket], [0.0135, 0.009, 0.009]);
+  assert.deepEqual(found.bypass, [{ credential: "apikey_1", amount_usd: CALL_USD, cells: 2 }]);
+  await bills.importLines([line({ endsAt: OCTOBER + 31 * DAY_MS, amount: "0.009" })]);
+  const whole = await bills.reconcile();
+  assert.deepEqual([whole.causes, whole.coverage.levels.total, whole.coverage.of_ledger], [[], 0.009, 1]);
+});
+
+Deno.test("a call that began before the month is counted where it ended, if the provider does so", async () => {
+  await using bills = await openBills();
+  const crossing = { at: OCTOBER - 60_000, durationMs: 120_000 };
+  await bills.book(crossing, { at: OCTOBER + DAY_MS - 60_000, durationMs: 120_000 });
+  await bills.importLines([...linesOf(1), ...linesOf(1, { day: 1 })].map(({ credential: _, ...one }) => one));
+  const found = await bills.reconcile();
+  assert.deepEqual([found.causes, found.ledger_usd, found.calls], [[], 0.009, 2]);
+});

@@ -153,8 +153,8 @@ export function compareQuantities(cell: Cell, hasRequests: boolean): void {
   for (const part of new Set([...cell.bill.keys(), ...cell.ours.keys()])) {
     if (part === "" || part === REQUESTS) continue;
     const billed = cell.bill.get(part);
-    // A line without a quantity is compared by its amount.
-    if (billed && billed.quantity === undefined) continue;
+    // A line without a quantity, or for all parts, is compared by its amount.
+    if (billed ? billed.quantity === undefined : cell.bill.has("")) continue;
     const rest = (billed?.quantity ?? 0n) - (cell.ours.get(part)?.quantity ?? 0n);
     if (rest !== 0n) cell.rest.set(part, rest);
   }

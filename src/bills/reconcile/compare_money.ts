@@ -52,12 +52,10 @@ export function compareMoney(money: MoneyCell, found: Findings): void {
   const ours = sources.flatMap((source) => [...source.ours.keys(), ...source.bill.keys()]);
   const all = new Set([...billed, ...ours].filter((part) => part !== "" && part !== REQUESTS));
   if (billed.includes(REQUESTS)) all.add(REQUESTS);
-  const isWhole = billed.length === 1 && billed[0] === "";
-  if (isWhole) compareUnit(money, "", [...all], found);
-  else {
-    for (const part of all) compareUnit(money, part, [part], found);
-    if (billed.includes("")) compareUnit({ ...money, sources: [] }, "", [], found);
-  }
+  // One amount is of all parts that have none of their own.
+  const rest = billed.includes("") ? [...all].filter((part) => !billed.includes(part)) : undefined;
+  for (const part of all) if (!rest?.includes(part)) compareUnit(money, part, [part], found);
+  if (rest) compareUnit(rest.length > 0 ? money : { ...money, sources: [] }, "", rest, found);
   const calls = sources.reduce((sum, source) => sum + source.calls, 0);
   const booked = sources.reduce((sum, source) => sum + source.bookedNanoUsd, 0n);
   const exact = sources.reduce(

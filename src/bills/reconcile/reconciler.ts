@@ -190,8 +190,7 @@ export class Reconciler {
       result.billed - result.bookedNanoUsd * ATTO_PER_NANO - explained,
       "",
     );
-    const rounding = this.#variances.get(`rounding`);
-    if (rounding && rounding.amount !== 0n) result.variances.push(rounding);
+    result.variances.push(this.#variances.get("rounding")!);
     return result;
   }
 

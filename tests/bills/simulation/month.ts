@@ -61,6 +61,7 @@ export const PROVIDERS: readonly Provider[] = [
     hasKeyInCosts: true,
     decimals: 8,
   },
+  { name: "one amount an hour", costMs: HOUR, hasQuantities: false, isWhole: true, hasKeyInCosts: true },
 ];
 
 const PARTS = ["input_tokens", "cache_read_tokens", "output_tokens"] as const;
@@ -149,9 +150,11 @@ export function makeMonth(seed: number, unexplained = 0n): Month {
   const below = (n: number) => Math.floor(next() * n);
   const provider = PROVIDERS[seed % PROVIDERS.length]!;
   const isByCall = provider.usageMs === 0;
+  const isOnlyAmounts = provider.usageMs === undefined && !provider.hasQuantities;
   const isPossible = (cause: Cause) =>
     !(provider.usageMs === undefined && (WITHOUT_REQUESTS.has(cause) || cause === "boundary")) &&
-    !(isByCall && NOT_BY_CALL.has(cause));
+    !(isByCall && NOT_BY_CALL.has(cause)) &&
+    !(isOnlyAmounts && ["tier", "cache_kind", "model_alias"].includes(cause));
   const injected = ALL.filter((cause) => isPossible(cause) && next() < 0.4);
   const expected = new Map<Cause, bigint>();
   const expect = (cause: Cause, amount: bigint) => expected.set(cause, (expected.get(cause) ?? 0n) + amount);
@@ -162,7 +165,7 @@ export function makeMonth(seed: number, unexplained = 0n): Month {
   let made = 0;
   const countsBy = isByCall || next() < 0.5 ? "start" : "end";
   // Calls that are counted by the other rule leave open which one it is.
-  const isUnknown = next() < 0.5 && !injected.includes("boundary");
+  const isUnknown = next() < 0.5 && !injected.includes("boundary") && !isOnlyAmounts;
   const wholeUntil = injected.includes("late") ? to - DAY : to;
 
   const amountOf = (model: string, counts: Counts) =>
