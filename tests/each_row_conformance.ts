@@ -12,6 +12,22 @@ export function testEachRow(kind: DatabaseKind): void {
   const CREATE_EACH = { sql: "CREATE TABLE each_test (n BIGINT, id TEXT, text TEXT, amount BIGINT)" };
   const INSERT_EACH = "INSERT INTO each_test SELECT v.n, v.id, v.text, v.amount FROM each_row v";
 
+  test("a statement that only some rows give an effect runs for those, whether a file asks before or not", async (store) => {
+    await store.write([CREATE_EACH]);
+    const positive = "FROM each_row v WHERE v.amount > 0";
+    const insert = (amounts: number[]) => {
+      const { each: rows } = each("", amounts.map((amount, n): SqlValue[] => [n, `${n}`, null, amount]));
+      const sql = `INSERT INTO each_test SELECT v.n, v.id, v.text, v.amount ${positive}`;
+      return { sql, each: rows, onlyIf: { sql: `SELECT 1 ${positive}`, each: rows } };
+    };
+    const [, , read] = await store.write([
+      insert([0, -1]),
+      insert([0, 7]),
+      { sql: "SELECT amount FROM each_test" },
+    ]);
+    assert.deepEqual(read!.rows, [[7n]]);
+  });
+
   test("the rows of a statement are written and read unchanged, for any values", async (store) => {
     await store.write([CREATE_EACH]);
     const amounts: SqlValue[] = [

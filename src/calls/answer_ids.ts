@@ -13,8 +13,8 @@ export interface AnswerIds extends Pick<Upstream, "account" | "project"> {
 }
 
 /*
- * Headers with ids, as of 2026-11-27: Anthropic's, OpenAI's and that of servers with its API, Azure's, Bedrock's, Google's (documents
- * of these providers). The id of a generation of OpenRouter is that of the answer.
+ * Headers with ids, as of 2026-11-27: Anthropic's (https://docs.claude.com/en/api/errors), OpenAI's and those of servers with its API
+ * (https://platform.openai.com/docs/api-reference/debugging-requests), Azure's, Bedrock's, Google's. The id of a generation of OpenRouter is that of the answer.
  */
 const REQUEST = ["request-id", "x-request-id", "apim-request-id", "x-amzn-requestid", "x-goog-request-id"];
 const ACCOUNT = ["anthropic-organization-id", "openai-organization"];

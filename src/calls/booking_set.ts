@@ -115,7 +115,7 @@ export function createBookingWriter(
   let hasSightings = true;
   /** The rate cards that are in the database. */
   const knownPrices = new Set<number>();
-  /** What calls were paid with, as far as the database has it. */
+  /** The ids of the upstreams that are in the database. */
   const knownUpstreams = new Set<number>();
   return {
     sizeOf,

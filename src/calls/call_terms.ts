@@ -49,7 +49,7 @@ export interface CallRequest {
   fallbacks?(): readonly string[];
   /** The service that it asks for, where that is not the standard one. */
   asks?: Served | undefined;
-  /** What it is paid with, as far as its caller knows once it was sent. */
+  /** The credential and the account that pay, as far as its caller knows once it was sent. */
   readonly paidWith?: Upstream | undefined;
   isStreamed: boolean;
   settings: CallSettings;

@@ -333,10 +333,6 @@ function textFieldsOf(report: ReportedCall): [field: string, text: string][] {
     ["provider", report.provider],
     ["model", report.model],
     ["response_id", report.responseId ?? ""],
-    ["request_id", report.requestId ?? ""],
-    ["account", report.upstream?.account ?? ""],
-    ["project", report.upstream?.project ?? ""],
-    ["requested_service_tier", report.requestedTier ?? ""],
     ...report.tools.map((tool, index): [string, string] => [`tools.${index}`, tool]),
   ];
 }

@@ -24,11 +24,8 @@ export {
 export type { ListedProfile } from "./profiles_file.ts";
 export {
   billedProviders,
-  type Credential,
-  credentialOf,
   credentialsOf,
   findOwnAddress,
-  hashCredential,
   isOfCredential,
   type ListenAddress,
   mayPassHeader,

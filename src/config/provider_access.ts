@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { PurserError } from "../kernel/errors.ts";
 import { CONNECTION_HEADERS } from "../kernel/header_fields.ts";
 import { isLoopback } from "../kernel/loopback_host.ts";
@@ -86,25 +85,9 @@ export function credentialsOf(provider: string, sources: ProviderSources): strin
   ].filter((value) => !/^[a-z]{0,19}$/i.test(value) && !provider.includes(value));
 }
 
-/** The name and the hash of a credential; no hash where a provider needs none. */
-export interface Credential {
-  credential: string;
-  keyHash?: string;
-}
-
-/** Returns the credential that requests to a provider have, by the variable or the provider that it was set by. Throws as `readProviderAccess()` does. */
-export function credentialOf(provider: string, sources: ProviderSources): Credential {
-  const [text] = credentialsOf(provider, sources).filter(Boolean);
-  const credential = Object.hasOwn(BUILT_IN, provider) ? BUILT_IN[provider]!.key : provider;
-  return { credential, ...(text !== undefined && { keyHash: hashCredential(text) }) };
-}
-
-/**
- * Returns a hash by which a credential is recognised: 64 bits of SHA-256 over a text that has a beginning of its own, so that it is no hash
- * that anything else stores. A word that can be guessed can be found by it: docs/security.md.
- */
-export const hashCredential = (text: string): string =>
-  createHash("sha256").update(`purser upstream credential\0${text}`).digest("hex").slice(0, 16);
+/** Returns the setting that a provider's credential comes from: the variable of a built-in one, or the name in the config. */
+export const settingOfKey = (provider: string): string =>
+  Object.hasOwn(BUILT_IN, provider) ? BUILT_IN[provider]!.key : provider;
 
 /** Returns whether a header's value is a credential, by its name. */
 export const isOfCredential = (name: string): boolean =>

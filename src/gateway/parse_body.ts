@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { MAX_GATEWAY_BODY_WORK } from "../contract/limits.ts";
 import { measureBody } from "../kernel/json/json_work.ts";
 import { parseInTurns } from "../kernel/json/parse_in_turns.ts";
@@ -38,14 +39,11 @@ export async function parseBody(
 }
 
 const decoder = new TextDecoder();
-const requestDecoder = new TextDecoder("utf-8", { fatal: true });
 
 function decodeRequest(bytes: Uint8Array): string {
-  try {
-    return requestDecoder.decode(bytes);
-  } catch {
-    throw cannotPass("its body isn't UTF-8");
-  }
+  // A decoder that refuses what isn't UTF-8 takes ten times as long in Deno (2.9.6).
+  if (!isUtf8(bytes)) throw cannotPass("its body isn't UTF-8");
+  return decoder.decode(bytes);
 }
 
 /** A letter, a digit or an underscore that is written as an escape, which no encoder does; or an escaped backslash. */

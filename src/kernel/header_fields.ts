@@ -34,6 +34,8 @@ export function joinHeaders(sent: readonly string[]): HeaderFields {
 }
 
 /** Returns the headers of an object, by their names in lower case. */
-export const fieldsOf = (headers: Readonly<Record<string, string>> = {}): Pick<Headers, "get"> => ({
-  get: (name) => Object.entries(headers).find(([each]) => each.toLowerCase() === name)?.[1] ?? null,
-});
+export function fieldsOf(headers: Readonly<Record<string, string>>): Pick<Headers, "get"> {
+  const fields = new Map<string, string>();
+  for (const name in headers) fields.set(name.toLowerCase(), headers[name]!);
+  return { get: (name) => fields.get(name) ?? null };
+}

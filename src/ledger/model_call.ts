@@ -54,7 +54,7 @@ export interface ModelCall extends Scopes {
   responseId?: string | null;
   /** The provider's id of the request. */
   requestId?: string | null;
-  /** What a call to be booked was paid with. */
+  /** The credential and the account that have paid for a call to be booked. */
   upstream?: Upstream | undefined;
   /** The id of that of a booked call. */
   upstreamId?: number;

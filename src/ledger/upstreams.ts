@@ -15,8 +15,8 @@ import {
 import type { ModelCall } from "./model_call.ts";
 
 /**
- * What a call was paid with, as far as it is known: with its provider, this is how the provider's bill and the ledger name the same
- * calls. It never has a key.
+ * The credential and the account that pay for a call, as far as they are known: with its provider, this is how the provider's bill and the
+ * ledger name the same calls. It never has a key.
  */
 export interface Upstream {
   /** The variable or the provider of the config that the key came from, or `client` for a key that a client has sent. */

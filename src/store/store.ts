@@ -16,6 +16,8 @@ export interface Statement {
   args?: readonly SqlValue[];
   /** In place of `args`: rows that the statement reads as `each_row v`. */
   each?: EachRow;
+  /** A query: where it has no row, the statement has no effect. A local file asks it first, since that takes less time. */
+  onlyIf?: Statement;
 }
 
 /** The result of one statement: rows as arrays in column order. */

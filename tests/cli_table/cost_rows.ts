@@ -240,7 +240,15 @@ export const COST_ROWS: readonly Row[] = [
   { line: "prices unset own:model", out: /^Removed the price of own:model\n$/ },
   { line: "prices unset own:model", code: 3, err: /Cannot find a price that was set for own:model/ },
   // What calls are paid with
-  { line: "upstreams list", out: /^UPSTREAM |^No call has told/ },
+  {
+    line: "report -",
+    stdin: CALL.replace("row-1", "row-4").replace("}", ',"account":"acme"}'),
+    out: /^Booked 1 call/,
+  },
+  { line: "upstreams list", out: /^UPSTREAM [^]*\nups_\w+ +demo +unknown .*acme/ },
+  { line: "upstreams list --json", out: /"account":"acme"/, keep: ["UPSTREAM", /"upstream_id":"(ups_\w+)"/] },
+  { line: "upstreams list --limit 1", code: 2, err: /--limit/ },
+  { line: "upstreams set $UPSTREAM --key-id key_1", out: /^ups_\w+ is key_1 on the bills of demo\n$/ },
   { line: "upstreams set ups_0000000000000", code: 2, err: /without --key-id/ },
   {
     line: "upstreams set ups_0000000000000 --key-id key_1",

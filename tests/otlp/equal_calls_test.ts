@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { bookLooseCalls, sightCalls } from "../../src/calls/mod.ts";
-import { createReader } from "../../src/ingest/otlp/read_records.ts";
+import { type CallRecord, createReader } from "../../src/ingest/otlp/read_records.ts";
 import type { TelemetryRecord } from "../../src/ingest/otlp/records.ts";
 import { fixedClock } from "../../src/kernel/clock.ts";
 import { readCostTotal } from "../../src/ledger/mod.ts";
@@ -97,6 +97,34 @@ for (const kind of dialectKinds()) {
         await ctx.rollUps.ended();
       },
     });
+
+  Deno.test({
+    name: `a record of Claude Code states the account and the request of its call (${kind.name})`,
+    ignore: kind.ignore,
+    async fn() {
+      await using database = await kind.create();
+      const store = await database.open();
+      const ctx = await createBooking(store, { clock: fixedClock(FIXTURE_AT) });
+      const record = LOGS["Claude Code"]!(0);
+      (record.attributes as Map<string, unknown>).set("organization.id", "org-1").set(
+        "request_id",
+        "req_0123456789ab",
+      );
+      const [{ sighting, origin }] = createReader().read([record]).calls as [CallRecord];
+      for (let time = 0; time < 2; time++) {
+        await sightCalls(ctx, { source: "otlp", name: "otlp", agentId: "otlp" }, [{
+          ...sighting,
+          of: origin,
+        }]);
+      }
+      const { rows } = await store.read({
+        sql:
+          "SELECT request_id, u.provider, credential, account FROM calls JOIN upstreams u USING (upstream_id)",
+      });
+      assert.deepEqual(rows, [["req_0123456789ab", "anthropic", null, "org-1"]]);
+      await ctx.rollUps.ended();
+    },
+  });
 
   for (const names of ["s1 f1 s2 f2", "s1 s2 f1 f2", "f1 s1 s2 f2", "f1 f2 s2 s1"]) {
     const spans = names.split(" ").map((name) =>

@@ -25,11 +25,11 @@ const COLUMNS = [...CALL_COLUMNS, "reserved_id", "alert_prefix", "channels"];
 
 // Where all calls since can't have brought a budget near a limit, the counters need not be read; by the windows of another
 // day, or of a clock that was set back, more may be spent.
-const BOOKED = `r AS MATERIALIZED (
-  SELECT ${COLUMNS.map((column) => `v.${column} AS ${column}`).join(", ")} FROM each_row v
-  WHERE v.reserved_id IS NULL OR NOT EXISTS (SELECT 1 FROM reservations h
+const MAY_BE_NEAR = `FROM each_row v WHERE v.reserved_id IS NULL OR NOT EXISTS (SELECT 1 FROM reservations h
     WHERE h.reservation_id = v.reserved_id AND h.at >= v.day AND h.at <= v.at AND h.spent_nano_usd < 9223372036854775807
-    AND ${SPENT_IN_ALL} - h.spent_nano_usd < h.headroom_nano_usd)
+    AND ${SPENT_IN_ALL} - h.spent_nano_usd < h.headroom_nano_usd)`;
+const BOOKED = `r AS MATERIALIZED (
+  SELECT ${COLUMNS.map((column) => `v.${column} AS ${column}`).join(", ")} ${MAY_BE_NEAR}
 )`;
 
 /** SQL for a share of the limit at which a budget `s` warns. */
@@ -100,12 +100,13 @@ export function warningsOf(
   for (const { scopes, at, reservationId } of booked) {
     const { model, provider, source, billing, tags } = scopes.subjects ?? {};
     const counted = [...scopeValuesOf(scopes), model, provider, source, billing, tags];
-    rows.set(JSON.stringify(counted), [
+    rows.set(booked.length === 1 ? "" : JSON.stringify(counted), [
       ...toCallRow({ ...LOOKED_UP, scopes, at }, rows.size),
       reservationId,
       alertPrefix,
       channels,
     ]);
   }
-  return { sql: WARN, each: { columns: COLUMNS, integers: CALL_INTEGERS, rows: [...rows.values()] } };
+  const each = { columns: COLUMNS, integers: CALL_INTEGERS, rows: [...rows.values()] };
+  return { sql: WARN, each, onlyIf: { sql: `SELECT 1 ${MAY_BE_NEAR}`, each } };
 }

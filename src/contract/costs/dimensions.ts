@@ -160,12 +160,3 @@ export function nameOfValue({ kind, id }: { kind: string; id: string }, names: N
   const user = kind === "key" ? names.key_user : undefined;
   return user === undefined || user === name ? name : `${name} (${user})`;
 }
-
-/** Returns the dimension of which a budget names a value, and that value; undefined where it counts all calls. */
-export function namedBy(budget: WithFields): { kind: DimensionWith<"isBudgeted">; id: string } | undefined {
-  for (const kind of BUDGETED) {
-    const id = budget[DIMENSIONS[kind].field];
-    if (id != null) return { kind, id };
-  }
-  return undefined;
-}

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { Context, HonoRequest, MiddlewareHandler } from "hono";
 import { matchedRoutes } from "hono/route";
 import type { Core } from "../../service/mod.ts";
@@ -51,15 +52,12 @@ async function readText(
 ): Promise<ReadOnce> {
   const bytes = await readUpTo(chunks, maxBytes);
   await measureBody(bytes, MAX_BODY_WORK, core.turns); // it is parsed and checked in one piece
-  try {
-    return { text: decoder.decode(bytes) };
-  } catch {
-    throw new PurserError("invalid", "Cannot read the body: it isn't UTF-8");
-  }
+  // Replacing what isn't UTF-8 would make one id of two; a decoder that refuses it takes ten times as long in Deno (2.9.6).
+  if (!isUtf8(bytes)) throw new PurserError("invalid", "Cannot read the body: it isn't UTF-8");
+  return { text: decoder.decode(bytes) };
 }
 
-/** Replacing what isn't UTF-8 would make one id of two. */
-const decoder = new TextDecoder("utf-8", { fatal: true });
+const decoder = new TextDecoder();
 
 /** Sets the body of a request that has been read, which its schema reads once. */
 function setBody({ bodyCache }: HonoRequest, body: ReadOnce): void {

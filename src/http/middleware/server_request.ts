@@ -22,5 +22,7 @@ export interface Delivery {
 export interface ServerParts {
   /** Undefined for a request without a body. */
   body: ServerBody | undefined;
+  /** The names and values of its headers as they were sent, in turn. */
+  rawHeaders: readonly string[];
   delivery: Delivery;
 }

@@ -3,6 +3,7 @@ import { MAX_GATEWAY_BODY_BYTES } from "../../contract/limits.ts";
 import { type Caller, findTarget, passRequest, readAttribution } from "../../gateway/mod.ts";
 import { toStream } from "../../kernel/byte_reader.ts";
 import { PurserError } from "../../kernel/errors.ts";
+import { joinHeaders } from "../../kernel/header_fields.ts";
 import type { Core } from "../../service/mod.ts";
 import { viewerOfRequest } from "../middleware/agent_reach.ts";
 import type { Permission } from "../middleware/permission.ts";
@@ -43,10 +44,10 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
   const { raw } = c.req;
   const { pathname, search } = c.env?.address ?? new URL(raw.url);
   const { providers } = core.providerSources;
-  const sent = raw.headers;
+  const { logged, server } = c.env ?? {};
+  const sent = server ? joinHeaders(server.rawHeaders) : raw.headers;
   const target = findTarget({ pathname, headers: sent }, (name) => Object.hasOwn(providers, name));
   if (!target) throw noProvider(c.req.param("provider"), Object.keys(providers));
-  const { logged } = c.env ?? {};
   if (logged) logged.route = path.replace(":provider", "{provider}").replace("*", "{path}");
   const lease = leaseOf(c);
   lease?.begin("calls");
@@ -86,7 +87,7 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
     return new Response(null, { status, headers });
   }
   // The server of this process reads `body` itself.
-  const web = c.env?.server ? null : body instanceof Uint8Array ? body : toStream(body);
+  const web = server ? null : body instanceof Uint8Array ? body : toStream(body);
   return withBody(new Response(web, { status, headers }), body);
 }
 

@@ -147,7 +147,9 @@ function createHttp(
           isRefused = true;
           resolve(problem(503, "Cannot finish: the server is shutting down; try again"));
         };
-        Promise.resolve(handle(request, exchange, { body, delivery: exchange.writer })).then((response) => {
+        const { rawHeaders } = exchange.incoming;
+        const parts = { body, rawHeaders, delivery: exchange.writer };
+        Promise.resolve(handle(request, exchange, parts)).then((response) => {
           if (!isRefused) return resolve(response);
           // Nothing reads it: a stream has to end, so that its call is booked.
           readerOf(response)?.cancel().catch(() => {});

@@ -184,7 +184,8 @@ function readResult(
     seen.take(result.response?.body);
     seen.end();
     const serviceTier = serviceTierOf(result.providerMetadata) ?? seen.served().serviceTier;
-    const { id: responseId, modelId: responseModel } = result.response ?? {};
+    const { id: responseId, modelId: responseModel, headers: sent } = result.response ?? {};
+    const headers = sent && fieldsOf(sent);
     return {
       answer: answerOf(result.content, result.finishReason),
       report: {
@@ -194,9 +195,9 @@ function readResult(
         statement: statementOf(seen, {
           usage: result.usage,
           metadata: result.providerMetadata,
-          headers: result.response?.headers,
+          headers,
         }),
-        ids: idsIn(fieldsOf(result.response?.headers)),
+        ...(headers && { ids: idsIn(headers) }),
         responseId,
         responseModel,
       },
@@ -241,12 +242,13 @@ const INTERRUPTED = "interrupted";
  * with the counts that have arrived.
  */
 function meterStream(
-  { stream: source, request, response: { headers } = {} }: LanguageModelV4StreamResult,
+  { stream: source, request, response: { headers: sent } = {} }: LanguageModelV4StreamResult,
   call: MeteredCall,
   model: LanguageModelV4,
   { abortSignal: signal, includeRawChunks }: LanguageModelV4CallOptions,
 ): ReadableStream<Part> {
   const { provider } = model;
+  const headers = sent && fieldsOf(sent);
   const reader = source.getReader();
   const answer = emptyAnswer();
   const asked = () => readAsked([request?.body, call.options]);
@@ -274,7 +276,7 @@ function meterStream(
       statement: counted || seen.isFinal()
         ? { ...statementOf(seen, { usage, metadata, headers }), isStreamed: true }
         : undefined,
-      ids: idsIn(fieldsOf(headers)),
+      ...(headers && { ids: idsIn(headers) }),
       ...response,
       errorType: errorType ?? (reported ? INTERRUPTED : undefined),
       brokenBy: brokenBy ?? reported?.error,
@@ -368,14 +370,14 @@ function statementOf(
   { usage: { raw } = {}, metadata, headers }: {
     usage?: Pick<LanguageModelV4Usage, "raw">;
     metadata: Metadata | undefined;
-    headers: Readonly<Record<string, string>> | undefined;
+    headers: Pick<Headers, "get"> | undefined;
   },
 ): Statement {
   const { usage = raw, gateway = metadata?.gateway } = seen.statement();
   return {
     usage,
     ...(isFields(gateway) && { gateway }),
-    ...(headers && { headers: fieldsOf(headers) }),
+    ...(headers && { headers }),
   };
 }
 

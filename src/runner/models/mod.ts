@@ -1,7 +1,7 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { idsIn } from "../../calls/mod.ts";
+import { credentialOf } from "../../config/credentials/mod.ts";
 import {
-  credentialOf,
   type Environment,
   type ProviderSettings,
   type ProviderSources,
@@ -20,7 +20,7 @@ export interface ResolvedModel {
   provider: string;
   modelId: string;
   model: LanguageModelV4;
-  /** What its calls are paid with; undefined for `demo` and the model of a library user. */
+  /** The credential and the account that pay for its calls; undefined for `demo` and the model of a library user. */
   paidWith?: Upstream;
 }
 

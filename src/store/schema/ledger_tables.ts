@@ -197,7 +197,7 @@ export const prices = sqliteTable("prices", {
   rates: text("rates").notNull(),
 });
 
-/** What calls were paid with; see the migration. */
+/** The credentials and accounts that pay for calls; see the migration. */
 export const upstreams = sqliteTable("upstreams", {
   upstreamId: int("upstream_id").primaryKey(),
   provider: text("provider").notNull(),

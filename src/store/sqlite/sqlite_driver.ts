@@ -185,7 +185,8 @@ export class PreparedStatements {
 
   constructor(private readonly connection: SqliteConnection) {}
 
-  execute({ sql, args = [], each }: Statement): ResultSet {
+  execute({ sql, args = [], each, onlyIf }: Statement): ResultSet {
+    if (onlyIf && this.execute(onlyIf).rows.length === 0) return { columns: [], rows: [] };
     if (!each) return run(this.#prepare(sql), args.map(toBindable));
     const { columns, rows } = each;
     const results: ResultSet[] = [];
