@@ -36,7 +36,9 @@ else {
   const folder = await Deno.makeTempDir({ prefix: "purser-bench-" });
   const path = `${folder}/bench.db`;
   try {
-    const calls = Deno.args.includes("--thorough") ? 10_000_000 : Number(Deno.env.get("BENCH_CALLS") ?? 200_000);
+    const calls = Deno.args.includes("--thorough")
+      ? 10_000_000
+      : Number(Deno.env.get("BENCH_CALLS") ?? 200_000);
     await (await openCore({ config: { dbUrl: path } })).close({ graceMs: 0 });
     fill(path, calls);
     // A process of its own, so that its memory is that of the comparison.

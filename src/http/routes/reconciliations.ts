@@ -1,12 +1,9 @@
 import {
-  closePeriod,
   getReconciliation,
   listPeriods,
   listReconciliations,
   listVariances,
-  reconcileBill,
   reopenPeriod,
-  undoCorrections,
 } from "../../bills/mod.ts";
 import { CAUSE_NAMES } from "../../contract/bills/causes.ts";
 import {
@@ -155,9 +152,9 @@ const reopen = createRoute({
   responses: { 200: json(BillPeriod, "The month"), ...problems("invalid", "conflict", ...BODY_CODES) },
 });
 
-/** Loads the terms of a source: an edge, which keeps work alive beyond its request, has none. */
-async function loadTerms({ keepAlive, plugins }: Core, source: string) {
-  if (!keepAlive) return await (await import("../../bills/import/mod.ts")).loadSource(source, plugins);
+/** Loads what compares bills: an edge, which keeps work alive beyond its request, has no sources of bills. */
+async function loadComparison({ keepAlive }: Core) {
+  if (!keepAlive) return await import("../../bills/reconcile/mod.ts");
   const remedy = "do it by a server or a command on the same database";
   throw new PurserError(
     "unsupported",
@@ -169,15 +166,12 @@ export function createRoutes(core: Core) {
   return createRouter()
     .openapi(
       create,
-      async (c) =>
-        c.json(
-          await reconcileBill(
-            asAuthor(c, await core.whole()),
-            await loadTerms(core, c.req.valid("json").source),
-            c.req.valid("json"),
-          ),
-          200,
-        ),
+      async (c) => {
+        const { loadSource, reconcileBill } = await loadComparison(core);
+        const input = c.req.valid("json");
+        const terms = await loadSource(input.source, core.plugins);
+        return c.json(await reconcileBill(asAuthor(c, await core.whole()), terms, input), 200);
+      },
     )
     .openapi(list, async (c) => {
       const { source, month, ...given } = c.req.valid("query");
@@ -204,16 +198,16 @@ export function createRoutes(core: Core) {
     })
     .openapi(undo, async (c) => {
       const id = c.req.valid("param").reconciliation_id;
+      const { undoCorrections } = await loadComparison(core);
       await undoCorrections(asAuthor(c, await core.whole()), id);
       return c.json(await getReconciliation(core, id), 200);
     })
     .openapi(periods, async (c) => c.json(await listPeriods(core.store, c.req.valid("query")), 200))
     .openapi(close, async (c) => {
       const { source, month, account } = c.req.valid("json");
-      return c.json(
-        await closePeriod(asAuthor(c, core), await loadTerms(core, source), { source, month, account }),
-        200,
-      );
+      const { closePeriod, loadSource } = await loadComparison(core);
+      const terms = await loadSource(source, core.plugins);
+      return c.json(await closePeriod(asAuthor(c, core), terms, { source, month, account }), 200);
     })
     .openapi(reopen, async (c) => {
       const { source, month, account, reason } = c.req.valid("json");
