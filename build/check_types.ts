@@ -20,7 +20,7 @@ declare module "pg" {
   export default pg;
 }`;
 
-/** What Deno and browsers have, and TypeScript's types of a browser not yet. */
+/** A line that TypeScript's types of a browser lack: Deno and browsers have it. */
 const MISSING = {
   in: "declare var ReadableStream: {",
   is: "from<Item>(items: Iterable<Item> | AsyncIterable<Item>): ReadableStream<Item>;",

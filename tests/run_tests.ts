@@ -15,7 +15,7 @@ const EXCLUDED = ["dist", "npm", "node_modules"];
 const FILES_PER_MODULE = { computing: 46, waiting: 15, browser: 11 };
 
 /** The modules of waiting tests before the second one in a browser. */
-const BEFORE_BROWSER = 3;
+const BEFORE_BROWSER = 2;
 
 /** A test that mostly waits, and longest of all: it is the first of its module, so that it is not alone at the end. */
 const WAITS_LONGEST = /failover_test\.ts$/;

@@ -54,7 +54,7 @@ import { asSeenBy } from "./seen_budget.ts";
 import { listHolds } from "./reservations/holds.ts";
 import type { KnownBudgets } from "./known/mod.ts";
 import { findUnknown, type NamingContext, withKnownNames } from "./known_scopes.ts";
-import { forgetTickets } from "./tickets/open_tickets.ts";
+import { expireTickets, forgetTickets } from "./tickets/open_tickets.ts";
 
 /** The parts of a process that budgets use. Its calendar is that of the windows of budgets that name none. */
 export interface BudgetContext extends NamingContext, Partial<Calendar> {
@@ -271,6 +271,8 @@ export type BudgetCheck = (current: BudgetDefinition) => void | Promise<void>;
 
 /** The fields that define a warning: once one of them differs, the budget has warned in no window yet. */
 const WARNED = ["limitNanoUsd", "per", "scope", "each", "shape", "warnAt", "countsFrom", "calendar"] as const;
+/** The fields that say which counters it has. */
+const COUNTERS = ["per", "scope", "each", "shape"] as const;
 
 /** Returns the statement that forgets the windows in which a budget has warned: its limit is another one now. */
 export function forgetWarnings(budgetId: string): Statement {
@@ -302,6 +304,7 @@ export async function updateBudget(
       ...(isCountedAnew ? countersFor(after, now) : []),
       ...BUDGETS.update({ author: ctx.author, now }, before, after),
       ...(isCountedAnew ? dropCounters(before) : []),
+      ...(COUNTERS.some((field) => changed.has(field)) ? [expireTickets(budgetId)] : []),
       ...(WARNED.some((field) => changed.has(field)) ? [forgetWarnings(budgetId)] : []),
     ]);
   });

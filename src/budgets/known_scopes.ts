@@ -53,9 +53,8 @@ export async function withKnownNames<Fields extends Pick<Partial<BudgetInput>, "
   current?: string,
 ): Promise<Fields> {
   const pattern = fields.model;
-  const isKept = current !== undefined && isScopeBy(current) &&
-    shapeIn(current).split(",").includes(`model~${pattern}`);
-  if (pattern?.includes("*") && !isKept) await checkPattern(ctx, pattern);
+  const kept = current && isScopeBy(current) ? shapeIn(current).split(",") : [];
+  if (pattern?.includes("*") && !kept.includes(`model~${pattern}`)) await checkPattern(ctx, pattern);
   if (fields.key_id == null) return fields;
   const newKey = ctx.newKeys?.get(fields.key_id);
   if (newKey !== undefined) return { ...fields, key_id: newKey };
@@ -92,13 +91,9 @@ async function checkPattern({ store, prices, newPrices }: NamingContext, pattern
   const args = [pattern, JSON.stringify(priced), ofId, lower];
   if ((await store.read({ sql: MATCHED, args })).rows.length > 0) return;
   const nearest = nearestName(model.replaceAll("*", ""), priced.map(modelIn));
-  const hint = nearest && `, the nearest is ${priced.find((name) => modelIn(name) === nearest)}`;
-  throw invalidField(
-    "model",
-    `no model with a price or a call matches the pattern ${JSON.stringify(pattern)}${
-      hint ?? ""
-    }; name a new model without a star, or set its price first`,
-  );
+  const hint = nearest ? `, the nearest is ${priced.find((name) => modelIn(name) === nearest)}` : "";
+  const state = `no model with a price or a call matches the pattern ${JSON.stringify(pattern)}${hint}`;
+  throw invalidField("model", `${state}; name a new model without a star, or set its price first`);
 }
 
 /** Queries for the scopes that are defined: those that have spent nothing yet have a counter too. */

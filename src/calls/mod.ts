@@ -7,7 +7,6 @@ export { type BookingWriter, createBookingWriter } from "./booking_set.ts";
 export { rollUp, RollUps } from "./roll_up.ts";
 export { reportCalls, type ReportedCall } from "./report_calls.ts";
 export { contentOf, textsOf } from "./answer_text.ts";
-export { type AnswerIds, idsIn } from "./answer_ids.ts";
 export { CANCELLED, type UsageReport } from "./settle_usage.ts";
 export { logCallEvent, refusalEvent } from "./refused_call.ts";
 export { findOvershoots, recordOvershoot } from "./overshoots.ts";

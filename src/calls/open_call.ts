@@ -5,7 +5,7 @@ import { formatUsd } from "../kernel/money.ts";
 import type { ModelCall } from "../ledger/mod.ts";
 import { type PriceBook, type PriceQuery, type Served, unboundedModel } from "../pricing/mod.ts";
 import { errorTypeOf, traceCall } from "../telemetry/mod.ts";
-import { paidWith } from "./answer_ids.ts";
+import { paidWith } from "./paid_with.ts";
 import type { CallRequest, CallTerms, InputBound, OpenCall } from "./call_terms.ts";
 import { chargeEvidence } from "./charge_evidence.ts";
 import type { CallContext } from "./context.ts";

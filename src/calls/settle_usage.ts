@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { MAX_CALL_TOKENS, MAX_CALL_USD } from "../contract/limits.ts";
 import type { CallOutcome } from "../contract/values.ts";
-import type { AnswerIds } from "./answer_ids.ts";
+import type { AnswerIds } from "../ledger/mod.ts";
 import { estimateTokens } from "./answer_text.ts";
 import { MAX_CALL_NANO_USD } from "./make_call.ts";
 import { hasQuantity, type Price, type Served, type Usage, usageOf } from "../pricing/mod.ts";

@@ -1,4 +1,4 @@
-import { type AnswerIds, CANCELLED, idsIn, type OpenCall, openCall, type UsageReport } from "../calls/mod.ts";
+import { CANCELLED, type OpenCall, openCall, type UsageReport } from "../calls/mod.ts";
 import { mayPassHeader, withQuery } from "../config/mod.ts";
 import type { ByteReader } from "../kernel/byte_reader.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
@@ -6,7 +6,7 @@ import { logsDebug } from "../kernel/log.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { hasPlanHeaders } from "../plans/sources/mod.ts";
 import type { Fields } from "../pricing/usage/mod.ts";
-import type { ModelCall } from "../ledger/mod.ts";
+import { type AnswerIds, idsIn, type ModelCall } from "../ledger/mod.ts";
 import { withAgentOfBody } from "./agent_of_body.ts";
 import { checkRequested, checkShown, fallbacksIn, keepModels } from "./allowed_models.ts";
 import { type AnswerReader, readAnswer } from "./answer_reader.ts";

@@ -1,7 +1,6 @@
-import { idsIn } from "../calls/mod.ts";
 import { type Credential, credentialOf, hashCredential } from "../config/credentials/mod.ts";
 import { isOfCredential, type ProviderSources, readProviderAccess } from "../config/mod.ts";
-import type { Upstream as PaidWith } from "../ledger/mod.ts";
+import { idsIn, type Upstream as PaidWith } from "../ledger/mod.ts";
 import { has, type HeaderNames, namesOf } from "./headers.ts";
 import type { Family, Target } from "./targets.ts";
 

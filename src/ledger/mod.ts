@@ -14,11 +14,11 @@ export {
 } from "./calendars.ts";
 export { listCalls, recordCalls, recordPrices, TOKEN_COLUMNS, toModelCall } from "./calls.ts";
 export {
-  findUpstream,
+  type AnswerIds,
+  idsIn,
   listUpstreams,
   recordUpstreams,
   setUpstreamKey,
-  toUpstreamId,
   type Upstream,
   upstreamIdOf,
 } from "./upstreams.ts";

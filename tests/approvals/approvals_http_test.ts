@@ -239,6 +239,18 @@ Deno.test("a reservation elsewhere is refused with the budget's one ticket, and 
   assert.match(denied.body.detail, new RegExp(`Ticket ${next.ticket_id}, which asked for more, was denied`));
 });
 
+Deno.test("a ticket of a counter that its budget has no more has expired, and raises nothing", async () => {
+  await using team = await openTeam();
+  const { purser, send, boss } = team;
+  const call = team.call();
+  const { ticket_id, budget_id } = await team.asked();
+  assert.equal((await send("PATCH", `/budgets/${budget_id}`, boss, { each: "tag:team" })).status, 200);
+  const late = await send("POST", `/approvals/${ticket_id}/approve`, boss, { reason: "late" });
+  assert.deepEqual([late.status, late.body.details.state], [409, "expired"], JSON.stringify(late.body));
+  assert.deepEqual((await send("GET", `/budgets/${budget_id}/raises`, boss)).body, []);
+  await pass(purser, call);
+});
+
 Deno.test("an approval of more than raises may sum up to changes nothing, and the ticket waits on", async () => {
   await using team = await openTeam();
   const { purser, send, boss } = team;

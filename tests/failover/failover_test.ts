@@ -6,8 +6,8 @@ import { patroniMissing, startCluster } from "./patroni_cluster.ts";
 /** The faults that the gate has time for, once each; `deno task failover` makes all of them, many times. */
 const IN_GATE = CLUSTER_FAULTS.filter(({ name }) => name === "kill" || name === "switchover");
 
-/** Half of the load of `deno task failover`: other tests need the processors. */
-const PAUSE_MS = 250;
+/** A fifth of the load of `deno task failover`: other tests need the processors. */
+const PAUSE_MS = 500;
 
 Deno.test({
   name:

@@ -195,6 +195,12 @@ export async function readOpenTicket(
   return ref?.state === "waiting" && ref.expiresAt <= now ? undefined : ref;
 }
 
+/** Returns the statement that expires the tickets of a budget that wait: its counters are others now. */
+export const expireTickets = (budgetId: string): Statement => ({
+  sql: "UPDATE budget_tickets SET state = 'expired' WHERE budget_id = ? AND state = 'waiting'",
+  args: [budgetId],
+});
+
 /** Returns the statements that remove the tickets of a budget, with the budget. */
 export const forgetTickets = (budgetId: string): Statement[] => [
   {

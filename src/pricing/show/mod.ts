@@ -181,8 +181,7 @@ export function listPriced(
   return [
     ...own.map(({ provider, model }) => `${providerIdOf(provider)}:${model}`.toLowerCase()),
     ...DEMO_MODELS.map((model) => `demo:${model}`),
-    ...factsOf(listed.genai).names,
-    ...factsOf(listed.litellm).names,
+    ...[listed.genai, listed.litellm].flatMap((data) => factsOf(data).names),
   ];
 }
 

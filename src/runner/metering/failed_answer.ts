@@ -1,6 +1,7 @@
 import type { LanguageModelV4Usage } from "@ai-sdk/provider";
 import { type Asked, readAsked, trackAnswerUsage, usageFromAiSdk } from "../../pricing/usage/mod.ts";
-import { contentOf, idsIn, textsOf, type UsageReport } from "../../calls/mod.ts";
+import { contentOf, textsOf, type UsageReport } from "../../calls/mod.ts";
+import { idsIn } from "../../ledger/mod.ts";
 import { linksOf } from "../../kernel/error_links.ts";
 import { fieldsOf } from "../../kernel/header_fields.ts";
 import { isRecord } from "../../kernel/records.ts";

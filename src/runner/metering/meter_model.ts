@@ -10,7 +10,7 @@ import type {
 import { Buffer } from "node:buffer";
 import type { Grant } from "../../budgets/reservations/mod.ts";
 import { fieldsOf } from "../../kernel/header_fields.ts";
-import type { ModelCall } from "../../ledger/mod.ts";
+import { idsIn, type ModelCall } from "../../ledger/mod.ts";
 import {
   type AnswerFacts,
   type BookCall,
@@ -19,7 +19,6 @@ import {
   type CallTerms,
   CANCELLED,
   contentOf,
-  idsIn,
   type OpenCall,
   openCall,
   type UsageReport,

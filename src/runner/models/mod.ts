@@ -1,5 +1,4 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import { idsIn } from "../../calls/mod.ts";
 import { credentialOf } from "../../config/credentials/mod.ts";
 import {
   type Environment,
@@ -8,7 +7,7 @@ import {
   readProviderAccess,
   withQuery,
 } from "../../config/mod.ts";
-import type { Upstream } from "../../ledger/mod.ts";
+import { idsIn, type Upstream } from "../../ledger/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { createSingleSendFetch, withoutRedirects } from "../../kernel/single_send.ts";
 import { countAnswers } from "./answered_requests.ts";

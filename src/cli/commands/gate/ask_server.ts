@@ -96,10 +96,12 @@ async function ask(
   const { tags, ...subjects } = call;
   const tag = Object.entries(tags).map(([key, value]) => `${key}:${value}`);
   const query = { agent_id: hooks.agentId, session_id: input.session, ...subjects, tag };
-  const checked = await (await connection.api.budgets.check.$get({ query })).json();
-  const { openTickets } = await import("./open_tickets.ts");
-  const of = { agentId: hooks.agentId, sessionId: input.session, subjects: call };
-  const checks = await openTickets(connection, of, checked);
+  const { checkAndAsk } = await import("./check_and_ask.ts");
+  const checks = await checkAndAsk(
+    connection,
+    { agentId: hooks.agentId, sessionId: input.session, subjects: call },
+    async () => await (await connection.api.budgets.check.$get({ query })).json(),
+  );
   const endedQuota = ctx.options.has("stop-before-credits")
     ? await askQuota(connection, hooks, tags.machine!)
     : undefined;

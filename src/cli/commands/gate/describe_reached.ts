@@ -62,8 +62,9 @@ function raiseOf(check: Reached, options: readonly string[]): string[] {
   const { name, budget_id, spent_usd, ticket_id, ticket_state } = check;
   if (budget_id === null || spent_usd === undefined) return [];
   if (ticket_id && ticket_state === "waiting") {
-    const approve = ["purser", "approvals", "approve", ticket_id, "--reason", "TEXT", ...options];
-    return [approve.map(quoteForShell).join(" ")];
+    return [
+      `purser approvals approve ${[ticket_id, "--reason", "TEXT", ...options].map(quoteForShell).join(" ")}`,
+    ];
   }
   // The command takes a name that begins with a dash for an option.
   const named = name === null || name.startsWith("-") ? budget_id : name;

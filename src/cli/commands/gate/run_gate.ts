@@ -119,8 +119,8 @@ async function checkLocally(
   const { nextCallOf } = await import("./next_call.ts");
   const subjects = await nextCallOf(ctx, agentId, input);
   const call = { agentId, sessionId: input.session, subjects };
-  const { openTickets } = await import("./open_tickets.ts");
-  const checks = await openTickets(connection, call, await checkBudgets(core, call));
+  const { checkAndAsk } = await import("./check_and_ask.ts");
+  const checks = await checkAndAsk(connection, call, () => checkBudgets(core, call));
   if (!ctx.options.has("stop-before-credits")) return { checks };
   const { planQuotaEnded } = await import("../../../plans/mod.ts");
   const machine = subjects.tags.machine!;
