@@ -16,6 +16,7 @@ const LEFT_OUT = [
   "smtp/mod.ts",
   "guarded_http.ts",
   "bills/import/mod.ts",
+  "bills/reconcile/mod.ts",
 ];
 
 /** The modules of Node that the bundle imports: a runtime needs `nodejs_compat` for them. */

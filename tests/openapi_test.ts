@@ -29,6 +29,7 @@ const OPERATIONS = {
   approveTicket: "POST /approvals/{ticket_id}/approve",
   cancelRun: "POST /runs/{run_id}/cancel",
   checkBudgets: "GET /budgets/check",
+  closeBillPeriod: "POST /bills/periods/close",
   createAlertRule: "POST /alerts/rules",
   createApiKey: "POST /keys",
   createBudget: "POST /budgets",
@@ -61,6 +62,7 @@ const OPERATIONS = {
   getPrices: "GET /prices",
   getReadiness: "GET /readyz",
   getRepricing: "GET /repricings/{repricing_id}",
+  getReconciliation: "GET /reconciliations/{reconciliation_id}",
   getStatement: "GET /statements",
   getRun: "GET /runs/{run_id}",
   getSession: "GET /sessions/{session_id}",
@@ -97,6 +99,9 @@ const OPERATIONS = {
   listPlans: "GET /plans",
   listPrices: "GET /prices/rows",
   listRepricings: "GET /repricings",
+  listReconciliations: "GET /reconciliations",
+  listBillPeriods: "GET /bills/periods",
+  listVariances: "GET /reconciliations/{reconciliation_id}/variances",
   listRuns: "GET /runs",
   listSessionEvents: "GET /sessions/{session_id}/events",
   listSessions: "GET /sessions",
@@ -111,6 +116,8 @@ const OPERATIONS = {
   reportCalls: "POST /costs/events",
   reportPlanWindows: "POST /plans",
   repriceCalls: "POST /repricings",
+  reconcileBill: "POST /reconciliations",
+  reopenBillPeriod: "POST /bills/periods/reopen",
   reserveBudget: "POST /budgets/reservations",
   resendAlert: "POST /alerts/history/{alert_id}/resend",
   restoreSession: "POST /agents/snapshot/restore",
@@ -126,6 +133,7 @@ const OPERATIONS = {
   testAlertRule: "POST /alerts/rules/{rule_id}/test",
   testChannel: "POST /channels/{name}/test",
   undoRepricing: "POST /repricings/{repricing_id}/undo",
+  undoCorrections: "POST /reconciliations/{reconciliation_id}/undo",
   updateAlertRule: "PATCH /alerts/rules/{rule_id}",
   updateApiKey: "PATCH /keys/{key_id}",
   updateBudget: "PATCH /budgets/{budget_id}",
@@ -215,6 +223,8 @@ const REQUESTS: [method: string, path: string, body?: unknown, headers?: Headers
   ["POST", "/apply", { label: "team", dry_run: true, budgets: [{ name: "Team", limit_usd: 1, per: "day" }] }],
   ["POST", "/repricings", { unpriced: true }],
   ["GET", "/repricings?limit=5"],
+  ["GET", "/reconciliations?limit=5"],
+  ["GET", "/bills/periods?source=csv"],
   ["GET", "/exports/calls?after=1&limit=2"],
   ["GET", "/exports/focus?version=1.2&from=2026-11-01&to=2026-12-01&per_call=true"],
   ["POST", "/costs/events", [{ ...EVENT, call_id: "tagged", tags: { team: "a" } }]],
@@ -321,6 +331,21 @@ Deno.test("every operation responds as documented", async () => {
   await purser.api("GET", `/repricings/${repricing.repricing_id}`);
   await purser.api("POST", `/repricings/${repricing.repricing_id}/apply`);
   await purser.api("POST", `/repricings/${repricing.repricing_id}/undo`);
+  const csv = { source: "csv", file: { sha256: "1".repeat(64) } };
+  const bill = `/bills/imports/${(await purser.api("POST", "/bills/imports", csv)).body.import_id}/lines`;
+  const month = { source: "csv", month: "2026-10" };
+  const day = { starts_at: "2026-10-25T00:00:00Z", ends_at: "2026-10-26T00:00:00Z" };
+  await purser.api("POST", bill, {
+    offset: 0,
+    lines: [{ series: "usage", category: "usage", ...day }],
+    is_last: true,
+  });
+  const { reconciliation_id } = (await purser.api("POST", "/reconciliations", month)).body;
+  await purser.api("GET", `/reconciliations/${reconciliation_id}`);
+  await purser.api("GET", `/reconciliations/${reconciliation_id}/variances?cause=price`);
+  await purser.api("POST", `/reconciliations/${reconciliation_id}/undo`);
+  await purser.api("POST", "/bills/periods/close", month);
+  await purser.api("POST", "/bills/periods/reopen", { ...month, reason: "a new invoice" });
   const file = { source: "csv", file: { sha256: "0".repeat(64) } };
   const { import_id } = (await purser.api("POST", "/bills/imports", file)).body;
   await purser.api("POST", `/bills/imports/${import_id}/lines`, {

@@ -274,6 +274,15 @@ async function populate(
   });
   const bill = { source: "csv", account: agent, file: { sha256: await sha256Hex(agent), how: mark } };
   const { import_id } = await expect(200, "POST", "/bills/imports", bill);
+  const whole = {
+    source: "csv",
+    account: `${agent} bill`,
+    file: { sha256: await sha256Hex(`${agent} bill`), how: mark },
+  };
+  const { import_id: whole_id } = await expect(200, "POST", "/bills/imports", whole);
+  await expect(200, "POST", `/bills/imports/${whole_id}/lines`, { offset: 0, lines: [], is_last: true });
+  const month = { source: "csv", account: whole.account, month: "2026-10" };
+  const { reconciliation_id } = await expect(200, "POST", "/reconciliations", month);
   const key = { name: mark, scopes: ["read", "call"], agent_id: agent };
   const key_id = hasKeys ? (await expect(201, "POST", "/keys", key)).key_id : "key_none";
   const price = { provider: mark, model: mark, input_usd_per_million: 1, output_usd_per_million: 1 };
@@ -296,6 +305,7 @@ async function populate(
       reservation_id,
       repricing_id,
       import_id,
+      reconciliation_id,
       key_id,
     },
     name: "log",

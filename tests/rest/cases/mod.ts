@@ -16,6 +16,7 @@ import { keyCases } from "./keys.ts";
 import { otlpCases } from "./otlp.ts";
 import { planCases } from "./plans.ts";
 import { priceCases } from "./prices.ts";
+import { reconciliationCases } from "./reconciliations.ts";
 import { refusalCases } from "./refusals.ts";
 import { runCases } from "./runs.ts";
 import { serviceCases } from "./service.ts";
@@ -36,6 +37,7 @@ export const restCases: Readonly<Record<string, readonly RestCase[]>> = {
   otlp: otlpCases,
   tags: tagCases,
   prices: priceCases,
+  reconciliations: reconciliationCases,
   snapshots: snapshotCases,
   budgets: budgetCases,
   alerts: alertCases,
