@@ -36,7 +36,8 @@ async function chargesOf(
 ) {
   const rows: Row[] = [];
   let pages = 0;
-  for (const cursor: string | undefined;;) {
+  let cursor: string | undefined;
+  while (true) {
     const viewer = viewerOf({ keyId: "key_x", ...agentId !== undefined && { agentId } });
     const page = await readCharges({ ...ctx, turns }, {
       version,
