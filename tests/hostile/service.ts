@@ -251,7 +251,7 @@ async function populate(
       session_id: `loose_${agent}`,
       run_id: `elsewhere_${agent}`,
       account: mark,
-      tags: { [`team_${agent}`]: mark },
+      tags: { [`team_${agent}`]: mark, team: mark },
     },
   ]);
   const log = { source: "log", name: agent, agent_id: agent, machine: mark };
