@@ -14,7 +14,8 @@ COPY build build
 COPY plugins plugins
 COPY src src
 COPY tests/deno.lock tests/deno.lock
-RUN deno task bundle --output /made/opt/purser
+ARG SOURCE=
+RUN deno task bundle --output /made/opt/purser --image --repository "$SOURCE"
 RUN deno task sbom --output /made/opt/purser/sbom.spdx.json
 RUN install -d -m 0700 /made/volume/data
 
@@ -36,7 +37,7 @@ COPY --from=build --chown=1993:1993 /made/volume/ /
 USER 1993:1993
 # The config file, if there is one, is /etc/purser/purser.json; updated prices are in /data/purser/prices.
 # Compiled code is kept in the volume, so that a restart is quick although the root file system is read-only.
-ENV PURSER_DB=/data/purser.db XDG_DATA_HOME=/data XDG_CONFIG_HOME=/etc DENO_DIR=/data/.deno DENO_NO_UPDATE_CHECK=1
+ENV PURSER_DB=/data/purser.db XDG_DATA_HOME=/data XDG_CACHE_HOME=/data/.cache XDG_CONFIG_HOME=/etc DENO_DIR=/data/.deno DENO_NO_UPDATE_CHECK=1
 VOLUME /data
 EXPOSE 8420
 HEALTHCHECK --interval=30s --timeout=5s --start-period=15s \

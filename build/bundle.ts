@@ -1,4 +1,7 @@
-/** `deno task bundle [--output FOLDER]`: the CLI as JavaScript to install; it starts faster than its source. */
+/**
+ * `deno task bundle [--output FOLDER] [--repository URL] [--image]`: the CLI as JavaScript to install; it starts faster than its
+ * source. With the repository that it is published from it hints at newer releases, for an image if it is in one.
+ */
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { bundleToInstall, installArguments } from "./bundle_cli.ts";
@@ -6,11 +9,18 @@ import { ROOT } from "./run_deno.ts";
 
 const { values } = parseArgs({
   args: Deno.args,
-  options: { output: { type: "string", default: join(ROOT, "dist", "bundle") } },
+  options: {
+    output: { type: "string", default: join(ROOT, "dist", "bundle") },
+    repository: { type: "string" },
+    image: { type: "boolean", default: false },
+  },
 });
 const folder = resolve(values.output);
 await removeBundle(folder);
-const names = await bundleToInstall(folder);
+const { repository, image } = values;
+const names = await bundleToInstall(folder, {
+  release: repository ? { kind: image ? "image" : "bundle", repository } : undefined,
+});
 const quoted = (word: string) => /^[\w./:\\-]+$/.test(word) ? word : `"${word}"`;
 console.log(`Wrote ${names.length} files to ${folder}. To install them as purser:`);
 console.log(

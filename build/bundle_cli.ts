@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { Release } from "../src/kernel/version.ts";
 import { makePricesLazy } from "./make_prices_lazy.ts";
 import { bundleHooks, dispatchHooks } from "./one_file.ts";
 import { CLI_PERMISSIONS } from "./permissions.ts";
@@ -7,9 +8,12 @@ import { ROOT, runDeno } from "./run_deno.ts";
 /**
  * Bundles the CLI into a folder: `cli.js`, and a chunk for each part that commands load lazily, so that a command loads
  * only what it needs. Migrations, channels, the docs page and the schemas are inside. Returns the names of the files.
- * `entry` may be `cli.ts` compiled to JavaScript, beside all that it imports.
+ * `entry` may be `cli.ts` compiled to JavaScript, beside all that it imports. A `release` hints at newer ones.
  */
-export async function bundleCli(folder: string, entry = join(ROOT, "cli.ts")): Promise<string[]> {
+export async function bundleCli(
+  folder: string,
+  { entry = join(ROOT, "cli.ts"), release }: { entry?: string; release?: Release } = {},
+): Promise<string[]> {
   await runDeno([
     ...["bundle", "--quiet", "--minify", "--code-splitting", "--config", join(ROOT, "deno.json")],
     ...["--outdir", folder, entry],
@@ -18,7 +22,14 @@ export async function bundleCli(folder: string, entry = join(ROOT, "cli.ts")): P
   const requireChunk = await findRequireChunk(folder, names);
   for (const name of names) await dropIdleImport(join(folder, name), requireChunk);
   await makePricesLazy(folder, names);
+  if (release) await markRelease(join(folder, "cli.js"), release);
   return names;
+}
+
+/** Says in a program which release it is: `thisRelease()` reads it. */
+async function markRelease(path: string, release: Release): Promise<void> {
+  const text = await Deno.readTextFile(path);
+  await Deno.writeTextFile(path, `globalThis.purserRelease=${JSON.stringify(release)};\n${text}`);
 }
 
 /** The chunk that gives CommonJS packages their `require`: it loads all the shims for Node. */
@@ -43,8 +54,11 @@ async function dropIdleImport(path: string, chunk: string | undefined): Promise<
  * hidden from Deno's static analysis, which would otherwise read the whole bundle for every command. A binary needs the
  * other form, since Deno embeds only what it can analyse. Without an `entry`, hooks of coding agents have files of their own.
  */
-export async function bundleToInstall(folder: string, entry?: string): Promise<string[]> {
-  const names = await bundleCli(folder, entry);
+export async function bundleToInstall(
+  folder: string,
+  { entry, release }: { entry?: string; release?: Release } = {},
+): Promise<string[]> {
+  const names = await bundleCli(folder, { entry, release });
   if (entry === undefined) {
     const whole = "command_line.js";
     await Deno.rename(join(folder, "cli.js"), join(folder, whole));

@@ -1,11 +1,15 @@
-/** `deno task compile [--target PLATFORM]… [--output FOLDER]`: the CLI as one binary. */
+/** `deno task compile [--target PLATFORM]… [--output FOLDER] [--repository URL]`: the CLI as one binary. */
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { embedCli, type Embedding, hostTarget, type Target, TARGETS } from "./embed_cli.ts";
 
 const { values } = parseArgs({
   args: Deno.args,
-  options: { target: { type: "string", multiple: true }, output: { type: "string", default: "dist" } },
+  options: {
+    target: { type: "string", multiple: true },
+    output: { type: "string", default: "dist" },
+    repository: { type: "string" },
+  },
 });
 const targets = (values.target ?? [hostTarget()]).map((name): Target => {
   const target = TARGETS.find((each) => each === name);
@@ -47,7 +51,7 @@ async function tryBinary(binary: string): Promise<void> {
 const folder = resolve(values.output);
 const embeddings: Embedding[] = [];
 for (const target of targets) {
-  const embedding = await embedCli(target, folder);
+  const embedding = await embedCli(target, folder, { repository: values.repository });
   await report(embedding);
   embeddings.push(embedding);
 }

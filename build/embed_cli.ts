@@ -43,15 +43,18 @@ const NO_PROXY_THERE = "http://127.0.0.1:1";
 
 /**
  * Compiles the CLI to one binary in a folder. If Deno's base binary can't be downloaded, Deno still lists the files that
- * it would embed, and only the list is returned. With `isOffline`, the base binary is taken from Deno's cache or not at all.
+ * it would embed, and only the list is returned. With `isOffline`, the base binary is taken from Deno's cache or not at all. With its
+ * `repository`, the binary hints at newer releases.
  */
 export async function embedCli(
   target: Target,
   folder: string,
-  { isOffline = false } = {},
+  { isOffline = false, repository }: { isOffline?: boolean; repository?: string } = {},
 ): Promise<Embedding> {
   const bundleFolder = join(folder, "bundle");
-  const names = await bundleCli(bundleFolder);
+  const names = await bundleCli(bundleFolder, {
+    release: repository === undefined ? undefined : { kind: "binary", repository },
+  });
   const binary = join(folder, target === hostTarget() ? "purser" : `purser-${target}`) +
     (target.includes("windows") ? ".exe" : "");
   const compile = async (env?: Record<string, string>) =>

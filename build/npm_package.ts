@@ -1,6 +1,6 @@
 /**
  * `deno task npm [--output FOLDER] [--repository URL]`: the npm package for Node. It builds; nothing is published. With the
- * repository, such as `git+https://github.com/OWNER/NAME.git`, it can be.
+ * repository, such as `git+https://github.com/OWNER/NAME.git`, it can be, and hints at newer releases.
  */
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { focusColumns } from "../src/bills/exports/focus/focus_columns.ts";
 import { systemClock } from "../src/kernel/clock.ts";
+import { createIds } from "../src/kernel/ids.ts";
 import { answerTo } from "./harness/answers.ts";
 import { recordCalls } from "../src/ledger/mod.ts";
 import { until } from "./harness/deliveries.ts";
@@ -9,6 +10,7 @@ import { startFakeProvider } from "./harness/fake_provider.ts";
 import { openHttpClient } from "./harness/http_client.ts";
 import { inDirectory } from "./harness/in_directory.ts";
 import { inProcess } from "./harness/in_process.ts";
+import { postgresMissing, sharedPostgres, skipPostgres } from "./harness/postgres.ts";
 import { modelCall } from "./harness/model_calls.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 
@@ -17,9 +19,10 @@ import { openTestPurser } from "./harness/test_purser.ts";
 const FIXTURES = new URL("./fixtures/logs/", import.meta.url).pathname;
 
 /** Runs a command line in a home folder, in which its files are; returns what it prints. */
-async function run(line: string, home: string): Promise<string> {
+async function run(line: string, home: string, variables: Record<string, string> = {}): Promise<string> {
   const env = {
     ...Deno.env.toObject(),
+    ...variables,
     HOME: home,
     XDG_CONFIG_HOME: `${home}/config`,
     XDG_DATA_HOME: home,
@@ -129,6 +132,70 @@ Deno.test("docs/telemetry.md and docs/first_week.md: every command runs on a new
     assert.match(week["Day 1: a copy of the ledger"]!, /backup\.db/);
     assert.match(week["Day 2: alerts that reach people"]!, /^log +log +delivered/m);
   }));
+
+Deno.test({
+  name:
+    "docs/several_machines.md: a ledger moves to PostgreSQL, and two servers share its calls, key and budget" +
+    (postgresMissing === undefined ? "" : ` (${postgresMissing})`),
+  ignore: skipPostgres,
+  fn: () =>
+    inDirectory(async (home) => {
+      await using postgres = await sharedPostgres();
+      await using database = await postgres.createDatabase("docs_machines");
+      const page = "several_machines.md";
+      const env: Record<string, string> = {};
+      const replaced: [string | RegExp, string][] = [[/^postgres:.*db\.example\.com.*$/, database.url]];
+      /** Runs the commands of a section; its variables hold for the sections after it, as in one shell. */
+      const runHere = async (heading: string) => {
+        let printed = "";
+        for (
+          const line of blocks(await readDocument(`docs/${page}`), "sh", heading).join("").trim().split("\n")
+        ) {
+          const [, name, value] = /^export (\w+)='(.*)'$/.exec(line) ?? [];
+          const text = replaced.reduce((all, [from, to]) => all.replace(from, to), value ?? line);
+          if (name) env[name] = text;
+          else printed += await run(text, home, env);
+        }
+        return printed;
+      };
+      await run("purser agents set helper --model demo:echo", home);
+      await run("purser run helper Hello", home);
+      const before = await run("purser cost --json", home);
+      assert.match(await runHere("The ledger that you have"), /1 call/);
+      assert.equal(await run("purser cost --json", home, env), before);
+      await runHere("Two servers");
+
+      await using fake = await startFakeProvider((request) =>
+        answerTo(request, { text: "Hello", usage: { inputTokens: 1, outputTokens: 200_000_000 } })
+      );
+      const config = { dbUrl: database.url, allowPrivateNetworks: ["127.0.0.0/8"] };
+      const options = { fake, clock: systemClock, ids: createIds(systemClock), sqlite: undefined, config };
+      await using a = await openTestPurser(options);
+      await using b = await openTestPurser(options);
+      const servers = [a, b].map((purser) =>
+        Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, purser.app.fetch)
+      );
+      await using _a = servers[0]!;
+      await using _b = servers[1]!;
+      const key = (await Deno.readTextFile(`${home}/ops.key`)).trim();
+      const call = async (purser: typeof a) => {
+        const body = { model: "gpt-4o-mini", messages: [{ role: "user", content: "Hi" }] };
+        const answer = await openHttpClient(purser).raw("POST", "/v1/chat/completions", { key, body });
+        await answer.body?.cancel();
+        return answer.status;
+      };
+      // $120 each, of $200 for both.
+      assert.deepEqual([await call(a), await call(b)], [200, 200]);
+      assert.deepEqual([await call(a), await call(b)], [402, 402]);
+      replaced.push(["https://purser.example.com", `http://127.0.0.1:${servers[0]!.addr.port}`]);
+      env.PURSER_DB = env.PURSER_DB_TOKEN = "";
+      const seen = await runHere("Everybody's commands");
+      assert.match(seen, /^gpt-4o-mini|openai:gpt-4o-mini +█+ +\$240\.0/m);
+      assert.match(seen, /^Everything .* \$240\.00 of \$200 .* reached/m);
+      Object.assign(env, { PURSER_DB: database.url, PURSER_DB_TOKEN: "secret" });
+      assert.match(await runHere("Every night"), /backup\.db/);
+    }),
+});
 
 Deno.test("docs/statements_and_exports.md: a month is charged by team, archived, and exported in FOCUS", () =>
   inDirectory(async (home) => {

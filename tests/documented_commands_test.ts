@@ -3,9 +3,10 @@ import { dirname, join } from "node:path";
 import { installArguments } from "../build/bundle_cli.ts";
 import { ROOT } from "../build/run_deno.ts";
 import { denoCacheVariables, npmCacheVariables } from "./harness/cache_variables.ts";
+import { until } from "./harness/deliveries.ts";
 import { newPlace } from "./harness/cli_process.ts";
 import { inDirectory } from "./harness/in_directory.ts";
-import { installCli } from "./harness/installed_cli.ts";
+import { findCli, installCli } from "./harness/installed_cli.ts";
 import { said, skipNode } from "./harness/node.ts";
 import { onTerminal } from "./harness/on_terminal.ts";
 import { createNpmProject } from "./harness/npm_project.ts";
@@ -85,6 +86,43 @@ Deno.test("the installed command leaves the terminal to Purser: replay opens wit
   const afterKeys = shown.slice(shown.indexOf("q quit"));
   // deno-lint-ignore no-control-regex -- as above
   assert.doesNotMatch(afterKeys.split("\x1b[?7h")[0]!, /\x1b\[2K|\x1b\[J/);
+});
+
+Deno.test("an installed release asks the registry once, and tells people at a terminal of a newer one once", async () => {
+  await using place = await newPlace();
+  const repository = "https://github.com/owner/purser";
+  let requests = 0;
+  await using registry = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, () => {
+    requests++;
+    return Response.json({ version: "9.8.7", repository: { url: `git+${repository}.git` } });
+  });
+  const [deno, ...args] = await findCli();
+  const release = JSON.stringify({ kind: "binary", repository });
+  await Deno.writeTextFile(
+    `${place.folder}/release.js`,
+    `globalThis.purserRelease = ${release};\nawait import(${JSON.stringify(args.pop())});`,
+  );
+  const command = [deno, ...args, `${place.folder}/release.js`].join(" ");
+  const env = {
+    ...place.env,
+    LANG: "C.UTF-8",
+    XDG_CACHE_HOME: place.folder,
+    PURSER_UPDATE_CHECK: `http://127.0.0.1:${registry.addr.port}`,
+  };
+  await onTerminal(`${command} agents set helper --model demo:echo --json`, env);
+  await onTerminal(`${command} run helper hi --session first | cat`, env);
+  assert.equal(requests, 0);
+  const known = () => Deno.readTextFile(`${place.folder}/purser/update.json`).catch(() => "");
+  const typeQuit = typeOnce("q")!;
+  const first = await onTerminal(`${command} state replay first`, env, async (out, terminal) => {
+    if (out.includes("q quit")) await until(async () => (await known()).includes("latest"));
+    await typeQuit(out, terminal);
+  });
+  const shown = first + await onTerminal(`${command} cost`, env) + await onTerminal(`${command} cost`, env);
+  const hints = shown.match(/purser 9\.8\.7 is available, this is .*$/gm)?.map((line) => line.trimEnd());
+  assert.equal(hints?.length, 1, shown);
+  assert.match(hints[0]!, /replace this file by that of version 9\.8\.7, from https:/);
+  assert.equal(requests, 1);
 });
 
 /** Creates a folder with Node's programs and a shell as the PATH of a machine without Deno. */

@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import { parquetReadObjects } from "#dev/hyparquet.ts";
-import { exportCharges, readCharges } from "../src/bills/exports/mod.ts";
+import { exportCharges } from "../src/bills/exports/files/mod.ts";
+import { readCharges } from "../src/bills/exports/mod.ts";
 import type { ExportCell } from "../src/contract/exports.ts";
-import type { FocusVersion } from "../src/contract/export_values.ts";
+import type { FocusVersion } from "../src/contract/values.ts";
 import { createTurns } from "../src/kernel/turns.ts";
-import { type ModelCall, recordCalls, recordPrices, viewerOf } from "../src/ledger/mod.ts";
+import { type ModelCall, recordCalls, recordPrices, recordUpstreams, viewerOf } from "../src/ledger/mod.ts";
 import { priceLines, type Rates, sumLines } from "../src/pricing/mod.ts";
 import type { CallContext } from "../src/calls/mod.ts";
-import { toUnits } from "../src/bills/exports/table_file.ts";
+import { toUnits } from "../src/bills/exports/decimal_text.ts";
 import { billLine } from "./harness/bill_lines.ts";
 import { createBooking } from "./harness/booking.ts";
 import { dialectKinds } from "./harness/databases.ts";
@@ -36,7 +37,8 @@ async function chargesOf(
 ) {
   const rows: Row[] = [];
   let pages = 0;
-  for (const cursor: string | undefined;;) {
+  let cursor: string | undefined;
+  for (;;) {
     const viewer = viewerOf({ keyId: "key_x", ...agentId !== undefined && { agentId } });
     const page = await readCharges({ ...ctx, turns }, {
       version,
@@ -65,7 +67,7 @@ const sum = (rows: readonly Row[], ...names: string[]) =>
     0n,
   );
 
-/** How a call is paid, besides by its rates. */
+/** The ways in which a call is paid. */
 const anyBilling = fc.constantFrom<"rates" | "plan" | "unpriced" | "stated" | "own_key">(
   ...["rates", "rates", "plan", "unpriced", "stated", "own_key"] as const,
 );
@@ -247,6 +249,20 @@ Deno.test("pages of charges are the same rows as one page, and a key of one agen
       }),
     /Cannot read cursor/,
   );
+});
+
+Deno.test("a charge is of the provider's account and project where they are known, else of the API key", async () => {
+  const upstream = { credential: "OPENAI_API_KEY", account: "org-1", project: "proj-1" };
+  const calls = spread(2, { keyId: "key_1" }).map((call, index) =>
+    index === 0 ? { ...call, upstream } : call
+  );
+  await using ledger = await openLedger(calls);
+  await ledger.ctx.store.write(recordUpstreams(calls, new Set()).statements);
+  const { rows } = await chargesOf(ledger.ctx);
+  assert.deepEqual(rows.map(({ BillingAccountId, SubAccountId }) => [BillingAccountId, SubAccountId]), [
+    ["org-1", "proj-1"],
+    ["demo", "key_1"],
+  ]);
 });
 
 Deno.test("fees, taxes and credits of bills are charges of the month that they are billed in; usage is not there twice", async () => {

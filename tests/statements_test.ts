@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import { renderStatementCsv, renderStatementHtml } from "../src/bills/statements/mod.ts";
 import { makeStatement } from "../src/bills/statements/make_statement.ts";
-import { SHARED_RULES } from "../src/contract/export_values.ts";
+import { SHARED_RULES } from "../src/contract/values.ts";
 import type { CostStatement } from "../src/contract/statements.ts";
 import { divideHalfEven, parseTotalUsd } from "../src/kernel/money.ts";
 import { type ModelCall, recordCalls } from "../src/ledger/mod.ts";

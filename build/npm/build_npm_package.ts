@@ -31,7 +31,10 @@ export async function buildNpmPackage(folder: string, repository?: string): Prom
   await compileLibrary([...entries, ...["cli", ...HOOK_ENTRIES].map((path) => `${path}.ts`)], folder);
   // From the compiled files: the oldest Node can't parse the syntax of the source.
   const bundle = await Deno.makeTempDir({ prefix: "purser-npm-" });
-  const bundled = await bundleCli(bundle, join(folder, "cli.js"));
+  const bundled = await bundleCli(bundle, {
+    entry: join(folder, "cli.js"),
+    release: repository === undefined ? undefined : { kind: "npm", repository },
+  });
   bundled.push(...await bundleHooks(bundle, bundled, folder));
   const { files, packages } = await keepReachable(folder, entries);
   await Deno.mkdir(join(folder, CLI));

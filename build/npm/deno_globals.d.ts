@@ -16,7 +16,9 @@ interface UsedOfDeno {
   createHttpClient(options: { poolMaxIdlePerHost: number }): Deno.HttpClient;
   makeTempDir(options: { prefix: string }): Promise<string>;
   readonly permissions: {
-    querySync(descriptor: { name: "run" }): { readonly state: string };
+    querySync(
+      descriptor: { name: "run" } | { name: "net"; host: string } | { name: "read" | "write"; path: string },
+    ): { readonly state: string };
     request(descriptor: { name: "run" }): Promise<{ readonly state: string }>;
   };
   readonly env: { toObject(): Record<string, string> };

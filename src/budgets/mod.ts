@@ -21,6 +21,6 @@ export {
 export { readFigures, readLargest } from "./budget_states.ts";
 export { checkBudgets } from "./budget_checks.ts";
 export { BUDGETS, countersFor, dropCounters, subjectsOfScope, toAuthoredRow } from "./budget_fields.ts";
-export { findUnknown, type NamingContext, withKnownNames } from "./known_scopes.ts";
+export { findUnknown, withKnownNames } from "./known_scopes.ts";
 export { type BookedScopes, warningsOf } from "./reservations/warn_of_budgets.ts";
 export { listRaises, raiseBudget } from "./raises.ts";

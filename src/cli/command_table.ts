@@ -26,6 +26,7 @@ import { report } from "./commands/report/report.ts";
 import { UPSTREAM_COMMANDS } from "./commands/upstreams/upstreams.ts";
 import { EXPORT_COMMANDS } from "./commands/export/export.ts";
 import { reprice, repriceApply, repriceList, repriceUndo } from "./commands/reprice/reprice.ts";
+import { RECONCILE_COMMANDS } from "./commands/reconcile/reconcile.ts";
 import { run } from "./commands/run.ts";
 import { SERVICE_COMMANDS } from "./commands/service/service.ts";
 import { serve } from "./commands/serve.ts";
@@ -68,6 +69,7 @@ export const COMMANDS: readonly Command[] = [
   plans,
   report,
   ...BILL_COMMANDS,
+  ...RECONCILE_COMMANDS,
   ...EXPORT_COMMANDS,
   statement,
   reprice,

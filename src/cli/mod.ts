@@ -11,6 +11,7 @@ import { escapeJson, escapeLines, escapeText, guardTerminal } from "./terminal/e
 import { UsageError } from "./parse/usage_error.ts";
 import { type Command, type OptionSpec, usageOfArg } from "./command.ts";
 import { COMMANDS, COMMON_OPTIONS } from "./command_table.ts";
+import type { Release } from "../kernel/version.ts";
 import { countOf } from "./render/format_values.ts";
 import { wrapText } from "./terminal/wrap_text.ts";
 
@@ -25,6 +26,10 @@ export interface MainOptions {
   /** Connects to the API. Tests pass their own. */
   connect?: Connect;
   clock?: Clock;
+  /** The release that this program is. Without one, it asks for no newer one. */
+  release?: Release | undefined;
+  /** Asks for a newer release. */
+  fetch?: typeof globalThis.fetch;
   /** Takes the secrets of the configuration; no output has one. */
   secrets?: Secrets;
 }

@@ -20,6 +20,7 @@ import type { Options } from "./parse/options.ts";
 import type { CommandLine } from "./parse/parse_command_line.ts";
 import { createStyle } from "./terminal/style.ts";
 import type { Output } from "./terminal/terminal.ts";
+import type { UpdateHint } from "./update_hint.ts";
 import { UsageError } from "./parse/usage_error.ts";
 
 /** Opens a connection to the API. */
@@ -37,7 +38,7 @@ export async function openConnection(
 /** Runs a command with its configuration and connection, and closes the connection in every case. Returns the exit code. */
 export async function runCommand(
   { command, args, options }: Extract<CommandLine, { kind: "command" }>,
-  { terminal, env, connect, clock = systemClock, secrets = createSecrets() }: MainOptions,
+  { terminal, env, connect, clock = systemClock, release, fetch, secrets = createSecrets() }: MainOptions,
 ): Promise<number> {
   const { stdout, stderr } = terminal;
   const isJson = options.has("json");
@@ -104,8 +105,35 @@ export async function runCommand(
 
   if (command.runWithoutConfig) return await command.runWithoutConfig(bare, open) ?? EXIT.done;
   await using ctx = await open();
+  await using _hint = hintAtUpdate(ctx, { release, fetch });
   if (command.handlesInterrupt) return await command.run(ctx) ?? EXIT.done;
   return await Promise.race([command.run(ctx).then((code) => code ?? EXIT.done), untilInterrupted(ctx)]);
+}
+
+/**
+ * Looks for a newer release beside a command, and names it after the command if it is known by then. Only people at a terminal
+ * are told, and only of builds that are published; nothing is asked for scripts, CI and hooks.
+ */
+function hintAtUpdate(
+  ctx: CommandContext,
+  { release, fetch = globalThis.fetch }: Pick<MainOptions, "release" | "fetch">,
+): AsyncDisposable {
+  const { env, isJson, terminal: { stdout, stderr }, config: { updateCheck } } = ctx;
+  const isAutomatic = [env.CI, env.BUILD_NUMBER, env.RUN_ID, env.NO_UPDATE_NOTIFIER].some(Boolean);
+  const mayHint = stdout.isTerminal && stderr.isTerminal && !isJson && !isAutomatic && updateCheck !== "off";
+  const ended = new AbortController();
+  let hint: UpdateHint | undefined;
+  if (release && mayHint) {
+    void import("./update_hint.ts").then(({ findUpdate }) =>
+      findUpdate({ ...ctx, release, fetch, signal: ended.signal, registry: updateCheck })
+    ).then((found) => hint = found).catch(() => {}); // a command never fails for it
+  }
+  return {
+    async [Symbol.asyncDispose]() {
+      ended.abort();
+      if (await hint?.remember()) ctx.say(hint!.text);
+    },
+  };
 }
 
 async function readConfig(options: Options, env: MainOptions["env"], command: string): Promise<Config> {

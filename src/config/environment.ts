@@ -53,6 +53,14 @@ export function findSpoolFolder(
   return isServer ? inPurser(findDataFolder(env, platform), "spool", platform) : undefined;
 }
 
+/** Returns the path of the file that keeps what is known of newer releases; undefined where the home directory is unknown. */
+export function findUpdateFile(env: Environment, platform: Platform = currentPlatform()): string | undefined {
+  const folder = platform === "windows"
+    ? env.LOCALAPPDATA || env.APPDATA
+    : absolute(env.XDG_CACHE_HOME) ?? underHome(env, ".cache");
+  return inPurser(folder, "update.json", platform);
+}
+
 function findDataFolder(env: Environment, platform: Platform): string | undefined {
   if (platform === "windows") return env.LOCALAPPDATA || env.APPDATA;
   return absolute(env.XDG_DATA_HOME) ?? underHome(env, platform === "darwin" ? MAC_FOLDER : ".local/share");

@@ -47,6 +47,7 @@ Deno.test("loadConfig() has a default for everything", async () => {
     prices: [],
     pricesFolder: "/home/ada/.local/share/purser/prices",
     priceUpdates: "never",
+    updateCheck: "https://registry.npmjs.org",
     timeZone: "UTC",
     weekStart: "monday",
     monthStartDay: 1,

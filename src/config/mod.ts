@@ -18,6 +18,7 @@ export {
   findDataFile,
   findDefaultDatabase,
   findSpoolFolder,
+  findUpdateFile,
   type Platform,
   readEnvironment,
 } from "./environment.ts";

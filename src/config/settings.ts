@@ -1,6 +1,7 @@
 import { DEFAULT_MAX_BODY_BYTES } from "../contract/limits.ts";
 import { DURABILITIES, PRICE_UPDATES } from "../contract/values.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../kernel/log.ts";
+import { parseDownloadUrl } from "../kernel/loopback_host.ts";
 import { MAX_MONTH_START_DAY, readTimeZone, UTC, WEEK_DAYS } from "../contract/calendars/zones.ts";
 import { oneOf, pickSetting, RANK, readText, wholeNumber } from "./pick_setting.ts";
 
@@ -21,6 +22,10 @@ interface SettingRow {
 }
 
 const DEFAULT_MAX_SNAPSHOT_BYTES = 256 * 1024 * 1024;
+
+function readUpdateCheck(text: string): string {
+  return text === "off" ? text : parseDownloadUrl(text).href.replace(/\/+$/, "");
+}
 
 /** 6 MiB: the largest models read about 4 MB of text. */
 const DEFAULT_MAX_CONTEXT_BYTES = 6 * 1024 * 1024;
@@ -72,6 +77,8 @@ export const SETTINGS = {
   statuslineTemplate: { default: "{session} · {today} today · {budget} · {plan}" },
   /** `daily`: a server updates the prices by itself. */
   priceUpdates: { default: "never", oneOf: PRICE_UPDATES },
+  /** The npm registry that is asked once a day for a newer release; `off`: none is. */
+  updateCheck: { default: "https://registry.npmjs.org", read: readUpdateCheck, hasVariable: true },
   /** The time zone of reports, and of budgets and rules that are added without one. */
   timeZone: { default: UTC.timeZone, read: readTimeZone, hasVariable: true },
   /** The first day of a week, of the same. */

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { SHARED_RULES } from "./export_values.ts";
+import { SHARED_RULES } from "./values.ts";
 import { Count, Position, Time } from "./parts.ts";
 import { TAG_LIMITS } from "./tags/tags.ts";
 
@@ -31,7 +31,7 @@ const Markup = z.string().regex(
     description: `Percent that is added to each amount, 0 to ${MAX_MARKUP}; 0 if not given`,
   });
 
-/** What a statement is made of, in a query or a body. */
+/** The fields of a query or a body that choose a statement. */
 export const statementFields = {
   month: StatementMonth,
   by: StatementTag,

@@ -224,6 +224,8 @@ export const AUDIT_KINDS = [
   "repricing",
   "prices",
   "price",
+  "period",
+  "reconciliation",
   "upstream",
 ] as const;
 export type AuditKind = typeof AUDIT_KINDS[number];
@@ -243,6 +245,8 @@ export const AUDIT_ACTIONS = [
   "undone",
   "approved",
   "denied",
+  "closed",
+  "reopened",
 ] as const;
 export type AuditAction = typeof AUDIT_ACTIONS[number];
 
@@ -262,3 +266,19 @@ export const BUILT_IN_PROVIDERS = ["openai", "anthropic", "google", "demo"] as c
 
 /** The models of the provider `demo`: offline, deterministic, without delays. */
 export const DEMO_MODELS = ["echo", "loop", "fail"] as const;
+
+/** The versions of FOCUS, the FinOps Open Cost and Usage Specification, in which charges are exported. */
+export const FOCUS_VERSIONS = ["1.2", "1.4"] as const;
+export type FocusVersion = typeof FOCUS_VERSIONS[number];
+export const DEFAULT_FOCUS_VERSION: FocusVersion = "1.4";
+
+/** The formats of exported files. */
+export const EXPORT_FORMATS = ["csv", "parquet"] as const;
+export type ExportFormat = typeof EXPORT_FORMATS[number];
+
+/** The ways to divide the costs that no call has caused, such as fees. */
+export const SHARED_RULES = ["by-share", "even", "none"] as const;
+export type SharedRule = typeof SHARED_RULES[number];
+
+/** The formats of a statement. */
+export const STATEMENT_FORMATS = ["csv", "json", "html"] as const;

@@ -19,7 +19,7 @@ export function cellOf(name: string, value: unknown): string {
 /** An amount as a plain decimal: the text of a number may be `1e-9`. */
 const usdCell = (usd: number) => formatUsd(parseTotalUsd(usd));
 
-/** What most cells are, such as ids and counts; whole exports are made of them. */
+/** A cell without a sign that needs care, as most are: exports have millions of them. */
 const PLAIN = /^(?:[A-Za-z0-9][\w:. -]*)?$/;
 
 /** A decimal number, which a spreadsheet reads as such. */

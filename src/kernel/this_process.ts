@@ -1,4 +1,5 @@
 import { messageOf } from "./errors.ts";
+import type { Release } from "./version.ts";
 
 /**
  * The process of an entry: Deno's calls in Deno, since its `node:process` takes as long to load as all else of a short
@@ -87,4 +88,19 @@ export function surviveFaults(report: (message: string) => void): void {
       // Standard error is closed.
     }
   });
+}
+
+/** Returns the release that this program is, which its build sets (`build/bundle_cli.ts`). */
+export function thisRelease(): Release | undefined {
+  return (globalThis as { purserRelease?: Release }).purserRelease;
+}
+
+/** Returns whether this process may ask a host, and change a folder. Deno would ask on the terminal for what isn't permitted. */
+export function mayAskAndKeep(host: string, folder: string): boolean {
+  const permissions = globalThis.Deno?.permissions;
+  const needed = [{ name: "net", host }, { name: "read", path: folder }, {
+    name: "write",
+    path: folder,
+  }] as const;
+  return needed.every((each) => (permissions?.querySync(each).state ?? "granted") === "granted");
 }

@@ -14,17 +14,16 @@ export {
 } from "./calendars.ts";
 export { listCalls, recordCalls, recordPrices, TOKEN_COLUMNS, toModelCall } from "./calls.ts";
 export {
-  findUpstream,
+  type AnswerIds,
+  idsIn,
   listUpstreams,
   recordUpstreams,
   setUpstreamKey,
-  toUpstreamId,
   type Upstream,
   upstreamIdOf,
 } from "./upstreams.ts";
-export { type AnswerIds, idsIn } from "./answer_ids.ts";
 export { sumSteps, toCostEvent } from "./cost_events.ts";
-export { toOtherModels, usageFromWire } from "./other_models.ts";
+export { partsFromWire, toOtherModels, usageFromWire } from "./other_models.ts";
 export { MAX_AHEAD_MS, type ModelCall, valueOf } from "./model_call.ts";
 export { ENTRY, isStanding, withAdjustments, withEntries } from "./adjustments.ts";
 export { detailsOf } from "./call_details.ts";

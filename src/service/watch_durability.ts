@@ -17,7 +17,7 @@ export const SERVER_DURABILITY = {
 /** The same of a PostgreSQL server. */
 export const POSTGRES_DURABILITY = {
   state: "a commit is not flushed to the disk, so a power cut there may lose the last ones",
-  advice: "Set fsync and synchronous_commit to on: see docs/several_machines.md",
+  advice: "Set fsync and synchronous_commit to on: see docs/postgresql.md",
 } as const;
 
 /** The warning about a libSQL server whose connections checkpoint the WAL when they commit, and the remedy. */

@@ -68,7 +68,7 @@ export const EXPORT_ROWS: readonly Row[] = [
   {
     line: "statement --by client --month 2026-10 --markup 5%",
     out:
-      /^A draft of the statement of 2026-10 by client: \d+ calls\nCLIENT +AMOUNT +MARKUP 5% +TOTAL\nacme +\$2\.0000? +\$0\.10/,
+      /^A draft of the statement of 2026-10 by client: 1 call\nCLIENT +AMOUNT +MARKUP 5% +TOTAL\nacme +\$2\.00 +\$0\.10 +\$2\.10\n/,
   },
   {
     line: "statement --by client --month 2026-10 --issue --json",

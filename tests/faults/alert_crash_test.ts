@@ -49,7 +49,7 @@ const RULES = [PER_RUN, RESTING];
  * The moment of a kill: by the process itself at a step, while the receiver holds one of its webhooks unanswered, or at
  * any time after the database was opened.
  */
-type Aim = Moment | "sent" | "any";
+type Aim = Exclude<Moment, "stated"> | "sent" | "any";
 const AIMS: Aim[] = ["claimed", "sent", "any", "answered", "any", "booked"];
 /** The number of its webhooks that have to be sent again, at least and at most. */
 const DOUBLED: Record<Aim, [number, number]> = {

@@ -5,6 +5,7 @@
  */
 import { AGENT_DEFAULTS } from "../../src/contract/limits.ts";
 import { createAlertEvaluator, createDispatcher, type RuleInCode } from "../../src/alerts/mod.ts";
+import { acknowledgeAlert, resolveAlerts } from "../../src/alerts/follow/mod.ts";
 import { readWaiting } from "../../src/delivery/mod.ts";
 import { reportCalls } from "../../src/calls/mod.ts";
 import type { ReportedCall } from "../../src/calls/mod.ts";
@@ -19,16 +20,18 @@ export const CHANNEL = "ops";
 export const ATTEMPT_MS = 59_876;
 
 /** The moment at which a worker kills itself: after a commit, before a send, or between a response and its commit. */
-export type Moment = "booked" | "claimed" | "answered";
+export type Moment = "booked" | "stated" | "claimed" | "answered";
 
 /** An order for a worker. */
 export type Order =
-  /** Opens the database; its webhooks carry `name`. */
-  | { open: { db: string; url: string; name: string; rules?: RuleInCode[] } }
+  /** Opens the database; its webhooks carry `name`, unless they are events of PagerDuty. */
+  | { open: { db: string; url: string; name: string; rules?: RuleInCode[]; isPager?: boolean } }
   /** Runs agents, some at a time; kills itself when `moment` is reached for the `turn`th time from now. */
   | { run: { first: number; count: number; kill?: { moment: Moment; turn: number } } }
   /** Books calls that were made elsewhere, each in a request of its own, many at a time. */
   | { report: ReportedCall[] }
+  /** Acknowledges the newest alert, or looks for those that are over; kills itself as a run does. */
+  | { state: "acknowledge" | "resolve"; kill?: { moment: Moment; turn: number } }
   /** Waits until nothing is left to be delivered. */
   | { drain: true }
   | { close: true };
@@ -92,6 +95,20 @@ export async function work(): Promise<void> {
         await reportCalls(core!, "report", [call]);
       });
     }
+    if ("state" in order) {
+      kill = order.kill;
+      const ctx = {
+        ...core!,
+        author: { keyId: null, name: "lea", actor: "local" as const },
+        wakeDispatcher(ids: string[]) {
+          reach("stated");
+          core!.wakeDispatcher(ids);
+        },
+      };
+      const { rows } = await core!.store.read({ sql: "SELECT alert_id FROM alerts ORDER BY position DESC" });
+      if (order.state === "acknowledge") await acknowledgeAlert(ctx, String(rows[0]![0]), "seen");
+      else await resolveAlerts(ctx);
+    }
     if ("drain" in order) {
       const deadline = performance.now() + TIMEOUT_MS;
       while ((await readWaiting(core!)).length > 0) {
@@ -106,14 +123,18 @@ export async function work(): Promise<void> {
 }
 
 async function open(
-  { db, url, name, rules = [] }: Extract<Order, { open: unknown }>["open"],
+  { db, url, name, rules = [], isPager = false }: Extract<Order, { open: unknown }>["open"],
   reach: (moment: Moment) => void,
 ): Promise<WholeCore> {
-  const settings = { url, headers: { "x-worker": name } };
+  const settings = isPager ? { url, routing_key: "R".repeat(32) } : { url, headers: { "x-worker": name } };
+  const kind = isPager ? "pagerduty" : "webhook";
   const core = await openCore({
     config: {
       ...configOf(db),
-      channels: [{ kind: "webhook", name: CHANNEL, minSeverity: "info", timeoutMs: ATTEMPT_MS, settings }],
+      channels: [{
+        ...{ kind, name: CHANNEL, settings },
+        ...{ minSeverity: "info", timeoutMs: ATTEMPT_MS, ...isPager && { sendResolved: true as const } },
+      }],
       allowPrivateNetworks: ["127.0.0.0/8"],
     },
     alerts: createAlertEvaluator({ rules, dispatcher: createDispatcher([]) }),

@@ -141,9 +141,14 @@ const OWN_GROUPS = 'umount -R /sys/fs/cgroup; mount -t cgroup2 none /sys/fs/cgro
 export async function startContainer(
   folder: string,
   image: Image,
-  options: { name: string; volume: string; args?: readonly string[] },
+  options: {
+    name: string;
+    volume: string;
+    args?: readonly string[];
+    env?: Readonly<Record<string, string>>;
+  },
 ): Promise<Container> {
-  const { name, volume, args } = options;
+  const { name, volume, args, env = {} } = options;
   const { config, rootfs } = image;
   const bundle = join(folder, name);
   await Deno.mkdir(bundle);
@@ -153,7 +158,7 @@ export async function startContainer(
   Object.assign(spec.process, {
     terminal: false,
     user: { uid, gid },
-    env: config.Env,
+    env: [...config.Env, ...Object.entries(env).map((pair) => pair.join("="))],
     args: [...config.Entrypoint, ...args ?? config.Cmd],
     capabilities: {},
   });

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import assert from "node:assert/strict";
-import type { ExportTarget } from "../../src/bills/exports/export_target.ts";
+import type { ExportTarget } from "../../src/bills/exports/files/export_target.ts";
 
 /** A target of exports in memory. `failAfter` files, it has no space left. */
 export function memoryTarget(options: { failAfter?: number } = {}) {

@@ -94,6 +94,9 @@ Deno.test("a refused key stops a request that would succeed, and changes nothing
   service.checkLog();
 });
 
+/** The query of all charges of the month of the calls: it has no default. */
+const CHARGES = "?from=2026-11-01&to=2026-12-01&per_call=true";
+
 /** The requests of a GET route that could disclose another agent's data: by its ids, by filters, and by lists. */
 function targetsOf(service: HostileService, operation: Operation): string[] {
   const filters = (operation.declared.parameters ?? []).filter((parameter) => parameter.in === "query");
@@ -117,6 +120,7 @@ function targetsOf(service: HostileService, operation: Operation): string[] {
       }[name] ?? (schema.enum as string[] | undefined) ?? ["2026-11-01"];
       return values.map((value) => `${path}?${name}=${encodeURIComponent(value)}`);
     }),
+    ...(operation.template === "/exports/focus" ? [path + CHARGES] : []),
     ...(filters.some(({ name }) => name === "agent_id") ? [`${path}?agent_id=alpha&agent_id=bravo`] : []),
   ]);
 }
@@ -155,6 +159,7 @@ Deno.test("a key of one agent sees no byte of another agent's data, on any route
       "GET /costs/what-if": "?model=demo:echo&group_by=agent",
       "GET /budgets/check": "?agent_id=bravo",
       "GET /live": "?once=true",
+      "GET /exports/focus": CHARGES,
     };
     const query = queries[operation.route] ?? "";
     const { text } = await service.send({

@@ -2,7 +2,7 @@ import type { Bus } from "../../bus/mod.ts";
 import type { AlertRule, RuleChanges, RuleInput } from "../../contract/alerts/alert_rules.ts";
 import type { Repeat, RuleThreshold, Severity } from "../../contract/values.ts";
 import type { Log } from "../../kernel/log.ts";
-import { countersFor, dropCounters, type NamingContext, withKnownNames } from "../../budgets/mod.ts";
+import { countersFor, dropCounters, withKnownNames } from "../../budgets/mod.ts";
 import type { Calendar } from "../../contract/calendars/zones.ts";
 import { DROP_CALENDARS, DROP_SHAPES } from "../../ledger/mod.ts";
 import { type Author, type Check, readInCode, type Statement } from "../../store/mod.ts";
@@ -19,7 +19,7 @@ import {
 import { getRule, type RuleDefinition, toDefinition, withValues } from "./rules.ts";
 
 /** The context of changing rules. Its calendar is that of the windows of rules that name none. */
-export type ChangeContext = AlertContext & NamingContext & Partial<Calendar> & {
+export type ChangeContext = AlertContext & Parameters<typeof withKnownNames>[0] & Partial<Calendar> & {
   bus: Bus;
   log: Log;
   author: Author;

@@ -1,4 +1,4 @@
-import type { SharedRule } from "../../contract/export_values.ts";
+import type { SharedRule } from "../../contract/values.ts";
 import type { CostStatement, StatementLine } from "../../contract/statements.ts";
 import { divideHalfEven, formatUsd, type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
 import type { TaggedSum } from "../../ledger/mod.ts";
@@ -15,7 +15,7 @@ export interface SharedCost {
   amountNanoUsd: NanoUsd;
 }
 
-/** What a statement is computed from. */
+/** The sums from which a statement is computed. */
 export interface StatementInput {
   /** Its fields that are no sums. */
   head: Omit<

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { and, desc, eq } from "drizzle-orm";
-import type { SharedRule } from "../../contract/export_values.ts";
+import type { SharedRule } from "../../contract/values.ts";
 import type { CostStatement } from "../../contract/statements.ts";
 import { type Calendar, startOfLocalDay } from "../../contract/calendars/zones.ts";
 import { type Clock, toIso } from "../../kernel/clock.ts";
@@ -22,7 +22,7 @@ export interface StatementContext {
   monthStartDay: Calendar["monthStartDay"];
 }
 
-/** What a statement is made of. */
+/** The choices of which a statement is made. */
 export interface StatementQuery {
   /** `YYYY-MM`, a month of the server's calendar. */
   month: string;
@@ -104,7 +104,7 @@ export async function findStatement(
   );
 }
 
-/** What a statement says, whichever version it is and whatever else has been booked. */
+/** Returns the hash of all that a statement says besides its version and the position of the ledger. */
 function hashOf(statement: CostStatement): string {
   const { version: _v, issued_at: _i, latest_version: _l, up_to_position: _u, changes: _c, ...said } =
     statement;

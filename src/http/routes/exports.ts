@@ -1,5 +1,5 @@
 import { ExportedCalls, ExportedCharges } from "../../contract/exports.ts";
-import { DEFAULT_FOCUS_VERSION, FOCUS_VERSIONS } from "../../contract/export_values.ts";
+import { DEFAULT_FOCUS_VERSION, FOCUS_VERSIONS } from "../../contract/values.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import { QueryTime } from "../../contract/parts.ts";
 import { readCalls, readCharges } from "../../bills/exports/mod.ts";

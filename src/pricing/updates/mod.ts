@@ -1,9 +1,10 @@
 /** Newer prices than those of the release: read, checked against those in use, and kept in the user's data directory. */
 
-import { type Clock, toIso } from "../../kernel/clock.ts";
+import { toIso } from "../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
-import { holdResponse } from "../../kernel/single_send.ts";
+import { download, type DownloadContext } from "../../kernel/files/download.ts";
+import { parseDownloadUrl } from "../../kernel/loopback_host.ts";
 import { files } from "../../kernel/files/files.ts";
 import { readTextFile } from "../../kernel/files/read_text_file.ts";
 import { replaceFile } from "../../kernel/files/replace_file.ts";
@@ -29,7 +30,7 @@ export const PRICE_URLS: Readonly<Record<PriceSourceName, string>> = {
 const LICENSE = "MIT";
 
 /** The parts of a process that an update needs. */
-interface UpdateContext extends ReadContext {
+interface UpdateContext extends DownloadContext {
   /** The folder of the user's updated prices. */
   folder: string;
   log: Log;
@@ -136,17 +137,9 @@ interface PriceText {
   url?: string;
 }
 
-/** The parts of a process that reading prices needs. */
-interface ReadContext {
-  clock: Clock;
-  fetch: typeof globalThis.fetch;
-  /** Ends a download. */
-  signal?: AbortSignal;
-}
-
 /** Reads prices from a path or a URL, at most 16 MB. Throws `invalid`, `too_large` or `unavailable`. */
-async function readPriceText(ctx: ReadContext, from: string): Promise<PriceText> {
-  return /^[a-z][a-z0-9+.-]+:\/\//i.test(from) ? await download(ctx, from) : await readFile(ctx, from);
+async function readPriceText(ctx: DownloadContext, from: string): Promise<PriceText> {
+  return /^[a-z][a-z0-9+.-]+:\/\//i.test(from) ? await downloadPrices(ctx, from) : await readFile(ctx, from);
 }
 
 function tooLarge(from: string): PurserError {
@@ -156,7 +149,7 @@ function tooLarge(from: string): PurserError {
   );
 }
 
-async function readFile({ clock }: ReadContext, path: string): Promise<PriceText> {
+async function readFile({ clock }: DownloadContext, path: string): Promise<PriceText> {
   try {
     const text = await readTextFile(path, { maxBytes: MAX_PRICE_BYTES });
     const { modifiedAt = Infinity } = await files.stampOf(path) ?? {};
@@ -169,66 +162,22 @@ async function readFile({ clock }: ReadContext, path: string): Promise<PriceText
   }
 }
 
-const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
+async function downloadPrices(ctx: DownloadContext, from: string): Promise<PriceText> {
+  const url = parseUrl(from);
+  const text = await download(ctx, {
+    url,
+    accept: "application/json, text/plain",
+    maxBytes: MAX_PRICE_BYTES,
+    tooLarge: () => tooLarge(url.href),
+    timeoutMs: DOWNLOAD_TIMEOUT_MS,
+  });
+  return { text, date: toIso(ctx.clock.now()).slice(0, 10), url: url.href };
+}
 
 function parseUrl(from: string): URL {
-  const refuse = (reason: string) => new PurserError("invalid", `Cannot download prices: ${reason}`);
-  if (!URL.canParse(from)) throw refuse("the address is no URL");
-  const url = new URL(from);
-  if (url.username !== "" || url.password !== "") throw refuse("the URL contains a password");
-  if (url.protocol === "https:" || (url.protocol === "http:" && LOOPBACK.test(url.hostname))) return url;
-  throw refuse(`${url.protocol}// is not allowed; give an https:// URL, or http:// of this machine`);
-}
-
-async function download({ clock, fetch, signal }: ReadContext, from: string): Promise<PriceText> {
-  const url = parseUrl(from);
-  const done = new AbortController();
-  const timedOut = new AbortController();
-  void clock.sleep(DOWNLOAD_TIMEOUT_MS, done.signal).then(() => {
-    if (!done.signal.aborted) timedOut.abort();
-  });
-  const fail = (reason: string, cause?: unknown) =>
-    new PurserError("unavailable", `Cannot download ${url.href}: ${reason}`, { cause });
   try {
-    const response = holdResponse(
-      await fetch(url, {
-        redirect: "manual",
-        signal: signal ? AbortSignal.any([timedOut.signal, signal]) : timedOut.signal,
-        headers: { accept: "application/json, text/plain" },
-      }),
-    );
-    if (response.status !== 200) {
-      await response.body?.cancel();
-      const target = response.headers.get("location");
-      throw fail(
-        target === null
-          ? `the server answered ${response.status}`
-          : `it redirects to ${target}, which is not followed; give the URL of the file itself`,
-      );
-    }
-    const text = await readText(response.body ?? [], url.href);
-    return { text, date: toIso(clock.now()).slice(0, 10), url: url.href };
+    return parseDownloadUrl(from);
   } catch (error) {
-    if (timedOut.signal.aborted) throw fail(`it took longer than ${DOWNLOAD_TIMEOUT_MS / 1000} s`, error);
-    throw error instanceof PurserError ? error : fail(messageOf(error), error);
-  } finally {
-    done.abort();
+    throw new PurserError("invalid", `Cannot download prices: ${messageOf(error)}`);
   }
-}
-
-/** Reads bytes as text, and stops reading where they are too many. */
-async function readText(
-  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  from: string,
-): Promise<string> {
-  const decoder = new TextDecoder();
-  let bytes = 0;
-  let text = "";
-  for await (const chunk of chunks) {
-    bytes += chunk.byteLength;
-    // Leaving the loop cancels the rest.
-    if (bytes > MAX_PRICE_BYTES) throw tooLarge(from);
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
 }

@@ -1,5 +1,5 @@
 import { sqliteTable, text } from "drizzle-orm/sqlite-core";
-import type { SharedRule } from "../../contract/export_values.ts";
+import type { SharedRule } from "../../contract/values.ts";
 import type { CostStatement } from "../../contract/statements.ts";
 import { flag, int, nanoUsd } from "./ledger_tables.ts";
 

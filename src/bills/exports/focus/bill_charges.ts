@@ -2,7 +2,7 @@ import { and, between, eq, ne } from "drizzle-orm";
 import { toIso } from "../../../kernel/clock.ts";
 import { startInUtc } from "../../../contract/windows.ts";
 import { type Query, tables } from "../../../store/mod.ts";
-import { toDecimalText } from "../table_file.ts";
+import { toDecimalText } from "../decimal_text.ts";
 import { type FocusRow, SERVICE, toFocusTime } from "./focus_columns.ts";
 import { sellerOf } from "./sellers.ts";
 

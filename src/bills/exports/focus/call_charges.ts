@@ -4,7 +4,7 @@ import { isTokenPart } from "../../../contract/billed_parts.ts";
 import { startInUtc } from "../../../contract/windows.ts";
 import { HOUR_MS, toIso } from "../../../kernel/clock.ts";
 import { type PriceLine, priceLines, type Rates, tierFor } from "../../../pricing/mod.ts";
-import { toDecimalText } from "../table_file.ts";
+import { toDecimalText } from "../decimal_text.ts";
 import { type FocusRow, SERVICE, toFocusTime } from "./focus_columns.ts";
 import { developerOf, sellerOf } from "./sellers.ts";
 
@@ -90,13 +90,26 @@ export class Charges {
 
   #keyOf(call: ModelCall): string {
     if (this.isPerCall) return call.callId;
-    const { at, provider, model, keyId, agentId, serviceTier, speed, inferenceGeo, isEstimated, tags } = call;
+    const {
+      at,
+      provider,
+      model,
+      keyId,
+      agentId,
+      upstreamId,
+      serviceTier,
+      speed,
+      inferenceGeo,
+      isEstimated,
+      tags,
+    } = call;
     return [
       startInUtc("hour", at),
       provider,
       model,
       keyId,
       agentId,
+      upstreamId,
       serviceTier,
       speed,
       inferenceGeo,
@@ -145,7 +158,7 @@ function tokensOf(
 const modeOf = ({ planNanoUsd, statedReason }: ModelCall): "plan" | "own_key" | null =>
   planNanoUsd !== undefined ? "plan" : statedReason === "own_key" ? "own_key" : null;
 
-/** What the charges of one hour have in common. */
+/** The times that the charges of one hour have in common. */
 interface Hour {
   at: number;
   BillingPeriodStart: string;
@@ -164,17 +177,24 @@ const hourOf = (at: number): Hour => ({
 
 const NONE = toDecimalText(0n, DECIMALS);
 
-/** Returns a function that makes the rows of charges, in the order of their hours; it is called with the name of the API key. */
-export function createUsageRows(): (charge: Charge, keyName: string | null) => FocusRow {
+/** The names of who has made a call: of its API key, and of the provider's account and project, where they are known. */
+export interface Payer {
+  keyName: string | null;
+  account: string | null;
+  project: string | null;
+}
+
+/** Returns a function that makes the rows of charges, in the order of their hours. */
+export function createUsageRows(): (charge: Charge, payer: Payer) => FocusRow {
   let hour = hourOf(0);
-  return (charge, keyName) => {
+  return (charge, payer) => {
     const at = startInUtc("hour", charge.call.at);
     if (at !== hour.at) hour = hourOf(at);
-    return toUsageRow(charge, keyName, hour);
+    return toUsageRow(charge, payer, hour);
   };
 }
 
-function toUsageRow(charge: Charge, keyName: string | null, hour: Hour): FocusRow {
+function toUsageRow(charge: Charge, { keyName, account, project }: Payer, hour: Hour): FocusRow {
   const { call, line, listRate, isUnpriced, quantity, tokens, roundingPicoUsd } = charge;
   const { provider, keyId, serviceTier, inferenceGeo, tags } = call;
   const model = line.model ?? call.model;
@@ -192,7 +212,7 @@ function toUsageRow(charge: Charge, keyName: string | null, hour: Hour): FocusRo
   // One literal: a spread for each row takes longer than all else.
   return {
     BilledCost: mode === null ? cost : NONE,
-    BillingAccountId: provider,
+    BillingAccountId: account ?? provider,
     BillingCurrency: SERVICE.BillingCurrency,
     BillingPeriodEnd: hour.BillingPeriodEnd,
     BillingPeriodStart: hour.BillingPeriodStart,
@@ -225,8 +245,8 @@ function toUsageRow(charge: Charge, keyName: string | null, hour: Hour): FocusRo
     SkuMeter: meter,
     SkuPriceDetails: isUnpriced ? null : JSON.stringify(detailsOf(line.part, model, serviceTier)),
     SkuPriceId: isUnpriced ? null : skuPriceOf(sku, charge),
-    SubAccountId: keyId ?? null,
-    SubAccountName: keyName,
+    SubAccountId: project ?? keyId ?? null,
+    SubAccountName: project ?? keyName,
     Tags: tags ? JSON.stringify(tags) : "{}",
     x_AgentId: call.agentId,
     x_BillingMode: mode,

@@ -1,5 +1,5 @@
 import type { ExportCell, ExportColumn } from "../../../contract/exports.ts";
-import type { FocusVersion } from "../../../contract/export_values.ts";
+import type { FocusVersion } from "../../../contract/values.ts";
 
 /** The columns of a row, by their names in FOCUS; those that are left out are null. */
 export type FocusRow = Record<string, ExportCell>;
@@ -73,7 +73,7 @@ export const focusColumns = (version: FocusVersion, perCall: boolean): ExportCol
 /** Returns a time as FOCUS writes it: `2026-11-01T00:00:00Z`. */
 export const toFocusTime = (at: number): string => `${new Date(at).toISOString().slice(0, 19)}Z`;
 
-/** What all rows have of the service that they charge for. */
+/** The service that all rows charge for. */
 export const SERVICE = {
   ServiceCategory: "AI and Machine Learning",
   ServiceSubcategory: "Generative AI",

@@ -1,6 +1,6 @@
-import { and, asc, eq, gt, gte, isNull, lt, or } from "drizzle-orm";
+import { and, asc, eq, gt, gte, inArray, isNull, lt, or } from "drizzle-orm";
 import type { ExportedCharges } from "../../../contract/exports.ts";
-import type { FocusVersion } from "../../../contract/export_values.ts";
+import type { FocusVersion } from "../../../contract/values.ts";
 import { startInUtc } from "../../../contract/windows.ts";
 import { PurserError } from "../../../kernel/errors.ts";
 import type { Turns } from "../../../kernel/turns.ts";
@@ -82,8 +82,16 @@ export async function readCharges(
   }
   const taken = charges.take();
   const named = await withNames(ctx, taken.map(({ call }) => ({ key_id: call.keyId ?? null })), viewer);
+  const ids = [...new Set(taken.flatMap(({ call }) => call.upstreamId ?? []))];
+  const upstreams = ids.length === 0
+    ? []
+    : await ctx.query.select().from(tables.upstreams).where(inArray(tables.upstreams.upstreamId, ids));
+  const byId = new Map(upstreams.map((one) => [one.upstreamId, one]));
   const toRow = createUsageRows();
-  const rows = taken.map((charge, index) => toRow(charge, named[index]!.key_name ?? null));
+  const rows = taken.map((charge, index) => {
+    const { account = null, project = null } = byId.get(charge.call.upstreamId ?? -1) ?? {};
+    return toRow(charge, { keyName: named[index]!.key_name ?? null, account, project });
+  });
   if (!next && viewer.seesAll) rows.push(...await billRows(ctx.query, { from, to }));
   return {
     ledger: await readLedgerId(ctx.store),

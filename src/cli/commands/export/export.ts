@@ -1,4 +1,4 @@
-import { EXPORT_FORMATS, FOCUS_VERSIONS } from "../../../contract/export_values.ts";
+import { EXPORT_FORMATS, FOCUS_VERSIONS } from "../../../contract/values.ts";
 import { type Command, flag, option } from "../../command.ts";
 
 const TO = option("DIR|URL", "Folder to write to, or s3://BUCKET/PREFIX", { isFile: true });

@@ -1,4 +1,4 @@
-import { DEFAULT_FOCUS_VERSION, EXPORT_FORMATS, FOCUS_VERSIONS } from "../../../contract/export_values.ts";
+import { DEFAULT_FOCUS_VERSION, EXPORT_FORMATS, FOCUS_VERSIONS } from "../../../contract/values.ts";
 import type { ExportedCharges } from "../../../contract/exports.ts";
 import { PAGE_SIZES } from "../../../contract/limits.ts";
 import { toIso } from "../../../kernel/clock.ts";
@@ -26,7 +26,7 @@ async function untilInterrupted(ctx: CommandContext, work: () => Promise<void>):
 }
 
 const openTargetOf = async (ctx: CommandContext, to: string) => {
-  const { openTarget } = await import("../../../bills/exports/mod.ts");
+  const { openTarget } = await import("../../../bills/exports/files/mod.ts");
   return await openTarget({ env: ctx.env, clock: ctx.clock, fetch: globalThis.fetch }, to);
 };
 
@@ -42,7 +42,7 @@ export async function runCallsExport(ctx: CommandContext): Promise<number> {
   const format = options.oneOf("format", EXPORT_FORMATS) ?? "parquet";
   const fromPosition = options.wholeNumber("from-position", { min: 1, max: Number.MAX_SAFE_INTEGER });
   const { api } = await ctx.connect();
-  const { exportCalls } = await import("../../../bills/exports/mod.ts");
+  const { exportCalls } = await import("../../../bills/exports/files/mod.ts");
   return await untilInterrupted(ctx, async () => {
     const target = await openTargetOf(ctx, to);
     let progress: ReturnType<typeof createProgress> | undefined;
@@ -107,7 +107,7 @@ export async function runFocusExport(ctx: CommandContext): Promise<number> {
         page = await readPage(page.next_cursor);
       }
     }
-    const { exportCharges } = await import("../../../bills/exports/mod.ts");
+    const { exportCharges } = await import("../../../bills/exports/files/mod.ts");
     const target = await openTargetOf(ctx, to);
     const progress = createProgress(ctx, { label: "Exporting", total: undefined, unit: "rows" });
     const onProgress = (rows: number) => progress.reach(rows);

@@ -1,11 +1,11 @@
-import { SHARED_RULES, STATEMENT_FORMATS } from "../../../contract/export_values.ts";
+import { SHARED_RULES, STATEMENT_FORMATS } from "../../../contract/values.ts";
 import type { CostStatement } from "../../../contract/statements.ts";
 import { parseTotalUsd } from "../../../kernel/money.ts";
 import type { CommandContext } from "../../command.ts";
 import { readMonth } from "../../parse/parse_month.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 import { formatAmounts } from "../../render/format_cost.ts";
-import { countOf, formatCount } from "../../render/format_values.ts";
+import { countOf } from "../../render/format_values.ts";
 import { type Column, renderTable } from "../../render/render_table.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 
@@ -102,7 +102,7 @@ function renderTables({ layout }: Pick<CommandContext, "layout">, statement: Cos
     ...column(`MARKUP ${markup_percent}%`, (row) => row.markup_usd),
     ...column("TOTAL", (row) => row.total_usd),
   ], layout);
-  const head = `${describe(statement)}: ${formatCount(total.model_calls)} calls`;
+  const head = `${describe(statement)}: ${countOf(total.model_calls, "call")}`;
   const changed = (changes ?? []).map((change) =>
     `${nameOf(change.subject)}: ${change.before_usd} -> ${change.after_usd} (${change.difference_usd})`
   );

@@ -1,4 +1,4 @@
-import { SHARED_RULES, STATEMENT_FORMATS } from "../../../contract/export_values.ts";
+import { SHARED_RULES, STATEMENT_FORMATS } from "../../../contract/values.ts";
 import { type Command, flag, option } from "../../command.ts";
 
 /** `purser statement --by TAG [--month M] [--markup 5%] [--shared RULE] [--issue | --version N] [--format csv|json|html] [--output FILE]` */

@@ -1,9 +1,9 @@
 import { isAbsolute, join, resolve } from "node:path";
-import type { Environment } from "../../config/mod.ts";
-import type { Clock } from "../../kernel/clock.ts";
-import { PurserError } from "../../kernel/errors.ts";
-import { systemCodeOf, systemReason } from "../../kernel/system_errors.ts";
-import { writeFile } from "../../snapshots/files/mod.ts";
+import type { Environment } from "../../../config/mod.ts";
+import type { Clock } from "../../../kernel/clock.ts";
+import { PurserError } from "../../../kernel/errors.ts";
+import { systemCodeOf, systemReason } from "../../../kernel/system_errors.ts";
+import { writeFile } from "../../../snapshots/files/mod.ts";
 
 /** The place that an export is written to: a folder, or a prefix of a bucket. */
 export interface ExportTarget {

@@ -1,13 +1,14 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import type { ExportedCharges } from "../../contract/exports.ts";
-import type { ExportFormat, FocusVersion } from "../../contract/export_values.ts";
-import { PurserError } from "../../kernel/errors.ts";
+import type { ExportedCharges } from "../../../contract/exports.ts";
+import type { ExportFormat, FocusVersion } from "../../../contract/values.ts";
+import { PurserError } from "../../../kernel/errors.ts";
 import { putManifest, ROWS_PER_FILE } from "./export_calls.ts";
 import type { ExportTarget } from "./export_target.ts";
-import { createTableFile, type TableFile, toDecimalText, toUnits } from "./table_file.ts";
+import { toDecimalText, toUnits } from "../decimal_text.ts";
+import { createTableFile, type TableFile } from "./table_file.ts";
 
-/** What an export of charges consists of. */
+/** The contents of an export of charges: its files, and what they add up to. */
 const ChargesManifest = z.object({
   schema_version: z.literal(1),
   focus_version: z.string(),
@@ -24,7 +25,6 @@ export type ChargesManifest = z.infer<typeof ChargesManifest>;
 
 /** The input of an export of charges. */
 export interface ChargesExport {
-  /** Where its files are written to; or it is one text, part by part, such as for a pipe. */
   target: ExportTarget;
   version: FocusVersion;
   format: ExportFormat;

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { type ExportCell, type ExportColumn, type ExportedCalls } from "../../contract/exports.ts";
-import { EXPORT_FORMATS, type ExportFormat } from "../../contract/export_values.ts";
-import { formatUsd, parseTotalUsd } from "../../kernel/money.ts";
-import { messageOf, PurserError } from "../../kernel/errors.ts";
+import { type ExportCell, type ExportColumn, type ExportedCalls } from "../../../contract/exports.ts";
+import { EXPORT_FORMATS, type ExportFormat } from "../../../contract/values.ts";
+import { formatUsd, parseTotalUsd } from "../../../kernel/money.ts";
+import { messageOf, PurserError } from "../../../kernel/errors.ts";
 import type { ExportTarget } from "./export_target.ts";
 import { createTableFile, type TableFile } from "./table_file.ts";
 

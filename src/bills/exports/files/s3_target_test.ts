@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash, createHmac } from "node:crypto";
-import { fixedClock } from "../../kernel/clock.ts";
+import { fixedClock } from "../../../kernel/clock.ts";
 import { openTarget } from "./export_target.ts";
 
 const NOW = "2026-11-21T09:30:00.000Z";
@@ -37,7 +37,8 @@ function faultOf(request: Request, body: Uint8Array): [status: number, code: str
   return hmac(key, toSign).toString("hex") === signature ? undefined : [403, "SignatureDoesNotMatch"];
 }
 
-type Trouble = (request: Request) => Response | Error | undefined;
+/** An answer in place of the usual one; `late` is none until the request is given up. */
+type Trouble = (request: Request) => Response | "late" | undefined;
 
 /** S3 in memory: it refuses what is not signed. `trouble` answers instead of it. */
 function fakeS3(trouble: Trouble = () => undefined) {
@@ -48,8 +49,8 @@ function fakeS3(trouble: Trouble = () => undefined) {
     const { pathname, host } = new URL(request.url);
     requests.push(`${request.method} ${host}${pathname}`);
     const answer = trouble(request);
-    if (answer instanceof Error) throw answer;
-    if (answer) return answer;
+    if (answer === "late") await givenUp(request.signal);
+    else if (answer) return answer;
     const body = new Uint8Array(await request.arrayBuffer());
     const fault = faultOf(request, body);
     if (fault) return xml(...fault);
@@ -68,13 +69,24 @@ const xml = (status: number, code: string) =>
     { status },
   );
 
-/** A clock that doesn't wait. */
+/** Rejects once a request is given up. */
+const givenUp = (signal: AbortSignal) =>
+  new Promise<never>((_, reject) =>
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true })
+  );
+
+/** A clock that doesn't wait between requests; `endTimers` is the moment at which a request has taken too long. */
 function eager() {
   const waits: number[] = [];
-  return {
-    waits,
-    clock: { ...fixedClock(NOW), sleep: (ms: number) => Promise.resolve(void waits.push(ms)) },
+  const timers = new Set<() => void>();
+  const sleep = (ms: number, signal?: AbortSignal): Promise<void> => {
+    if (!signal) return Promise.resolve(void waits.push(ms));
+    return new Promise((resolve) => {
+      timers.add(resolve);
+      signal.addEventListener("abort", () => resolve(), { once: true });
+    });
   };
+  return { waits, clock: { ...fixedClock(NOW), sleep }, endTimers: () => timers.forEach((end) => end()) };
 }
 
 const bytes = new TextEncoder().encode("a,b\r\n1,2\r\n");
@@ -133,14 +145,17 @@ Deno.test("a refusal is not repeated, and is told with what the service says, wi
 });
 
 Deno.test("a busy service and one that doesn't answer in time are asked again, with growing waits, and not for ever", async () => {
-  const late = new DOMException("Signal timed out.", "TimeoutError");
-  let answers: (Response | Error)[] = [xml(503, "SlowDown"), late];
-  const s3 = fakeS3(() => answers.shift());
-  const { clock, waits } = eager();
+  let answers: (Response | "late")[] = [xml(503, "SlowDown"), "late"];
+  const { clock, waits, endTimers } = eager();
+  const s3 = fakeS3(() => {
+    const answer = answers.shift();
+    if (answer === "late") queueMicrotask(endTimers);
+    return answer;
+  });
   const target = await openTarget({ env: ENV, clock, fetch: s3.fetch }, "s3://bucket/p");
   await target.put("a.csv", bytes, sha256(bytes));
   assert.deepEqual([s3.objects.size, waits], [1, [500, 2_000]]);
-  answers = Array.from({ length: 9 }, () => late);
+  answers = Array.from({ length: 9 }, () => "late" as const);
   await assert.rejects(
     target.put("b.csv", bytes, sha256(bytes)),
     /Cannot export to s3:\/\/bucket\/p: b\.csv: no answer within 60 s/,

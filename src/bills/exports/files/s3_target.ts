@@ -1,6 +1,6 @@
 import { AwsClient } from "aws4fetch";
-import { messageOf, PurserError } from "../../kernel/errors.ts";
-import { escapeText } from "../../kernel/text.ts";
+import { messageOf, PurserError } from "../../../kernel/errors.ts";
+import { escapeText } from "../../../kernel/text.ts";
 import type { ExportTarget, TargetContext } from "./export_target.ts";
 
 /** The longest that one request takes; a file has at most some tens of megabytes. */
@@ -47,6 +47,9 @@ export function openBucket({ env, clock, fetch }: TargetContext, to: string): Ex
     const url = `${base}/${[...prefix.split("/").filter(Boolean), name].map(encodeURIComponent).join("/")}`;
     for (let attempt = 0;; attempt++) {
       const wait = RETRY_AFTER_MS[attempt];
+      const ended = new AbortController();
+      const late = new AbortController();
+      clock.sleep(TIMEOUT_MS, ended.signal).then(() => late.abort());
       let said: string;
       try {
         const datetime = new Date(clock.now()).toISOString().replace(/[:-]|\.\d{3}/g, "");
@@ -56,15 +59,16 @@ export function openBucket({ env, clock, fetch }: TargetContext, to: string): Ex
           headers: { "x-amz-content-sha256": sha256 },
           aws: { datetime },
         });
-        const response = await fetch(signed, { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: "manual" });
+        const response = await fetch(signed, { signal: late.signal, redirect: "manual" });
         const text = await response.text();
         if (response.ok || response.status === 404) return { status: response.status, text };
         said = describe(response.status, text);
         if (!PASSING.has(response.status)) throw new PurserError("unavailable", fault(name, said));
       } catch (error) {
         if (error instanceof PurserError) throw error;
-        const isLate = error instanceof Error && error.name === "TimeoutError";
-        said = isLate ? `no answer within ${TIMEOUT_MS / 1_000} s` : messageOf(error);
+        said = late.signal.aborted ? `no answer within ${TIMEOUT_MS / 1_000} s` : messageOf(error);
+      } finally {
+        ended.abort();
       }
       if (wait === undefined) throw new PurserError("unavailable", fault(name, said));
       await clock.sleep(wait);
