@@ -84,7 +84,6 @@ export const BILL_COMMANDS: readonly Command[] = [
     summary: "Show the sources of bills, and the key of each",
     options: {},
     examples: [["purser bills sources", ""], ["purser bills sources --json", "With what each can't show"]],
-    isReadOnly: true,
     needsNoDatabase: true,
     run: async (ctx) => await (await import("./list_bills.ts")).listSources(ctx),
   },
