@@ -254,7 +254,9 @@ async function readAdjusted(ctx: LedgerReads, span: LedgerSpan): Promise<LedgerC
       lt(calls.at, span.to),
       sql`(${calls.at} + coalesce(${calls.durationMs}, 0) >= ${span.from} OR ${calls.at} >= ${span.from})`,
       ...providersOf(span),
-      sql`EXISTS (SELECT 1 FROM ${calls} a WHERE a.adjusts = ${calls}.call_id)`,
+      // An entry has the time of its call.
+      sql`${calls.callId} IN (SELECT a.adjusts FROM ${calls} a WHERE a.adjusts IS NOT NULL
+        AND a.at >= ${span.from - MAX_DURATION_MS} AND a.at < ${span.to})`,
       ...span.callsOf === undefined ? [] : [sql`NOT (${isNamed(span.callsOf)})`],
       gt(calls.position, after),
       isStanding(),
