@@ -43,7 +43,7 @@ else {
     fill(path, calls);
     // A process of its own, so that its memory is that of the comparison.
     const { success } = await new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--quiet", "--no-check", import.meta.url, "compare", path],
+      args: ["run", "-RWENS", "--quiet", "--no-check", import.meta.url, "compare", path],
       stdout: "inherit",
       stderr: "inherit",
     }).output();

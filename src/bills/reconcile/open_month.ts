@@ -192,7 +192,7 @@ WHERE source = ?1 AND status = 'done' AND from_at < ?3 AND to_at > ?2${
   return { from: Number(row?.[0] ?? to), to: Number(row?.[1] ?? from) };
 }
 
-/** The names of providers of the clouds that FOCUS files name: how a config may call them. As of 2026-11. */
+/** The names of providers of the clouds that FOCUS files name: how a config may call them. As of 2026-11, by their files of FOCUS 1.2. */
 const CLOUDS: readonly (readonly [bill: RegExp, ledger: RegExp])[] = [
   [/amazon|aws/i, /amazon|aws|bedrock/i],
   [/microsoft|azure/i, /azure|microsoft|foundry/i],

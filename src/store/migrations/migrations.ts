@@ -1,10 +1,7 @@
 import { toSqlite } from "../dialect.ts";
 import { statements as ledger } from "./m0022_ledger.ts";
 import { statements as limits } from "./m0022_limits.ts";
-import { bills } from "./m0034_bills.ts";
-import { upstreams } from "./m0035_upstreams.ts";
-import { reconciliations } from "./m0036_reconciliations.ts";
-import { statements } from "./m0037_statements.ts";
+import { bills, reconciliations, statements, upstreams } from "./m0034_bills.ts";
 import {
   alertStates,
   audit,
