@@ -79,7 +79,15 @@ for (const fixture of providerFixtures) {
 
       const { body: costs } = await purser.api("GET", `/sessions/${result.session_id}/costs`);
       for (const [index, { usage, costNanoUsd }] of fixture.rounds.entries()) {
-        const { call_id: _id, price_source, service_tier: _tier, ...call } = costs.calls[index];
+        const {
+          call_id: _id,
+          price_source,
+          service_tier: _tier,
+          response_id: _answer,
+          upstream_id,
+          ...call
+        } = costs.calls[index];
+        assert.match(upstream_id, /^ups_[0-9a-f]{13}$/);
         assert.deepEqual(call, {
           at: "2026-11-01T12:00:00.000Z",
           agent_id: "wired",

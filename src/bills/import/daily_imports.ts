@@ -1,3 +1,4 @@
+import { startOf } from "../../contract/windows.ts";
 import { DAY_MS } from "../../kernel/clock.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import { type BillContext, importToEnd, stepImport } from "./import_bill.ts";
@@ -9,10 +10,9 @@ const DAYS_OF_LAST_MONTH = 5;
 
 /** Returns the window that is read on a day. */
 export function dailyWindow(now: number): { from: number; to: number } {
-  const today = now - now % DAY_MS;
-  const date = new Date(today);
-  const lastMonth = Date.UTC(date.getUTCFullYear(), date.getUTCMonth() - 1, 1);
-  const from = date.getUTCDate() <= DAYS_OF_LAST_MONTH ? lastMonth : today - AGAIN_DAYS * DAY_MS;
+  const today = startOf("day", now);
+  const isEarly = new Date(today).getUTCDate() <= DAYS_OF_LAST_MONTH;
+  const from = isEarly ? startOf("month", today, -1) : today - AGAIN_DAYS * DAY_MS;
   return { from, to: today + DAY_MS };
 }
 

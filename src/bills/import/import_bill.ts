@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readKeyFile } from "../../config/mod.ts";
 import type { BillSetting, Environment } from "../../config/mod.ts";
+import { startOf } from "../../contract/windows.ts";
 import { type Clock, DAY_MS, MINUTE_MS, toIso } from "../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
@@ -68,7 +69,7 @@ const STEP_MS = 5_000;
 export async function stepImport(ctx: BillContext, range: BillRange): Promise<ImportStep> {
   const { account = "" } = range;
   const source = await loadSource(range.source, ctx.plugins);
-  const [from, to] = [range.from - range.from % DAY_MS, Math.ceil(range.to / DAY_MS) * DAY_MS];
+  const [from, to] = [startOf("day", range.from), startOf("day", range.to - 1, 1)];
   checkRange(source, { from, to, account, now: ctx.clock.now() });
   const isByMinute = range.isByMinute === true && source.hasMinutes === true;
   const { key, baseUrl } = await readAccess(ctx, source, account);
@@ -81,7 +82,7 @@ export async function stepImport(ctx: BillContext, range: BillRange): Promise<Im
     isByMinute,
   });
   // Days that have not begun have no lines, and some APIs refuse them.
-  const tomorrow = Math.ceil((ctx.clock.now() + 1) / DAY_MS) * DAY_MS;
+  const tomorrow = startOf("day", ctx.clock.now(), 1);
   const query = { source: source.name, account, from, to: Math.min(to, tomorrow), queryHash };
   await refuseDoubled(ctx, source, query);
   let at = await beginImport(ctx, query);
@@ -242,7 +243,7 @@ function checkRange(
   if (fetch.needsAccount && account === "") throw refuse("its account is not named; give it by --account");
   if (to <= from || from > now) throw refuse("the window is empty, or has not begun");
   const oldest = fetch.maxAgeDays === undefined ? 0 : now - fetch.maxAgeDays * DAY_MS;
-  if (from < oldest - oldest % DAY_MS) {
+  if (from < startOf("day", oldest)) {
     throw refuse(
       `it has the last ${fetch.maxAgeDays} days only; begin at ${toIso(oldest).slice(0, 10)} or later`,
     );

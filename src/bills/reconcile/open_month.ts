@@ -1,3 +1,4 @@
+import { startOf } from "../../contract/windows.ts";
 import { DAY_MS } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { nearestName } from "../../kernel/nearest_name.ts";
@@ -31,14 +32,11 @@ export interface OpenMonth {
 
 /** Returns the time of a month of UTC: [from, to). Throws `invalid` for another text. */
 export function spanOfMonth(month: string): { from: number; to: number } {
-  const [, year, number] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(month) ?? [];
-  if (year === undefined) {
+  if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(month)) {
     throw new PurserError("invalid", `Cannot read the month ${month}: write it as 2026-10`);
   }
-  return {
-    from: Date.UTC(Number(year), Number(number) - 1, 1),
-    to: Date.UTC(Number(year), Number(number), 1),
-  };
+  const from = Date.parse(`${month}-01T00:00:00Z`);
+  return { from, to: startOf("month", from, 1) };
 }
 
 const COUNTS = [

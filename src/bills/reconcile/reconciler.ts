@@ -1,5 +1,5 @@
 import type { Cause, MatchLevel } from "../../contract/bills/causes.ts";
-import { DAY_MS } from "../../kernel/clock.ts";
+import { startOf } from "../../contract/windows.ts";
 import type { NanoUsd } from "../../kernel/money.ts";
 import type { BillTerms } from "../sources/bill_terms.ts";
 import {
@@ -363,7 +363,7 @@ export class Reconciler {
     level: MatchLevel = "total",
   ): void {
     const { startsAt = this.setup.from, endsAt = this.setup.to, dimensions = {} } = cell ?? {};
-    const day = startsAt - startsAt % DAY_MS;
+    const day = startOf("day", startsAt);
     const key = cause === "rounding" ? cause : [cause, day, part, level, textOf(dimensions)].join("\0");
     const known = this.#variances.get(key);
     if (known) {

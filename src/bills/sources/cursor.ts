@@ -1,3 +1,4 @@
+import { startOf } from "../../contract/windows.ts";
 import { HOUR_MS } from "../../kernel/clock.ts";
 import { movePoint } from "../lines/decimal.ts";
 import { Answer, type Fields, statedOf, textOf, timeOf, windowsOf } from "./answer.ts";
@@ -31,7 +32,7 @@ export default defineBillSource({
     },
     // Numbered pages of whole hours only: an event that comes meanwhile would move the others to the next page.
     fetchPages: (ctx, { from, to, askedAt, page }) =>
-      fetchAll(ctx, page, windowsOf({ from, to: Math.min(to, askedAt - askedAt % HOUR_MS) }, 30), {
+      fetchAll(ctx, page, windowsOf({ from, to: Math.min(to, startOf("hour", askedAt)) }, 30), {
         requestOf: (window, token = "1") => ({
           path: "/teams/filtered-usage-events",
           body: { startDate: window.from, endDate: window.to - 1, page: Number(token), pageSize: 1_000 },

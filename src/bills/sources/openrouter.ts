@@ -1,3 +1,4 @@
+import { startOf } from "../../contract/windows.ts";
 import { HOUR_MS, MINUTE_MS, toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { BillLine } from "../lines/bill_line.ts";
@@ -81,7 +82,7 @@ function readCalls(body: unknown, day: Window, token: string | undefined) {
         `Cannot read the minute of ${toIso(start)}: it has more than ${MAX_ROWS} calls`,
       );
     }
-    const half = Math.max(MINUTE_MS, Math.ceil((end - start) / 2 / MINUTE_MS) * MINUTE_MS);
+    const half = Math.max(MINUTE_MS, startOf("minute", (end - start) / 2 - 1, 1));
     return { lines: [], unknown: {}, next: `${start}+${half}` };
   }
   for (const entry of answer.list(data, "data.data")) {

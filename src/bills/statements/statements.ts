@@ -2,8 +2,9 @@ import { createHash } from "node:crypto";
 import { and, desc, eq } from "drizzle-orm";
 import type { SharedRule } from "../../contract/values.ts";
 import type { CostStatement } from "../../contract/statements.ts";
-import { type Calendar, startOfLocalDay } from "../../contract/calendars/zones.ts";
-import { type Clock, toIso } from "../../kernel/clock.ts";
+import { type Calendar, UTC } from "../../contract/calendars/zones.ts";
+import { startOf } from "../../contract/windows.ts";
+import { type Clock, DAY_MS, toIso } from "../../kernel/clock.ts";
 import { invalidField, PurserError } from "../../kernel/errors.ts";
 import { toCanonicalText } from "../../kernel/json/canonical_json.ts";
 import { nearestName } from "../../kernel/nearest_name.ts";
@@ -177,9 +178,9 @@ function correctable(issued: readonly Issued[], month: string): { ofMonth: strin
 }
 
 function spanOf({ timeZone, monthStartDay }: StatementContext, month: string): { from: number; to: number } {
-  const [year, number] = month.split("-").map(Number) as [number, number];
-  const start = (later: number) =>
-    startOfLocalDay(timeZone, Date.UTC(year, number - 1 + later, monthStartDay));
+  // Noon of UTC is within the first day of the month, or within the second.
+  const noon = Date.parse(`${month}-01T12:00:00Z`) + (monthStartDay - 1) * DAY_MS;
+  const start = (later: number) => startOf("month", noon, later, { ...UTC, timeZone, monthStartDay });
   return { from: start(0), to: start(1) };
 }
 

@@ -1,3 +1,4 @@
+import { startInUtc } from "../../contract/windows.ts";
 import { toIso } from "../../kernel/clock.ts";
 
 /**
@@ -5,16 +6,13 @@ import { toIso } from "../../kernel/clock.ts";
  * why the text is none that has begun.
  */
 export function readMonth(text: string, now: number): { month: string; from: number; to: number } {
-  const date = new Date(now);
-  const [, year, month] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(text) ?? [];
-  const back = text === "month" ? 0 : text === "last-month" ? 1 : undefined;
-  if (month === undefined && back === undefined) {
+  const isNamed = text === "month" || text === "last-month";
+  if (!isNamed && !/^\d{4}-(0[1-9]|1[0-2])$/.test(text)) {
     throw new Error(`${text || "an empty value"} is not a month; write 2026-10 or last-month`);
   }
-  const [y, m] = month === undefined
-    ? [date.getUTCFullYear(), date.getUTCMonth() - back!]
-    : [Number(year), Number(month) - 1];
-  const from = Date.UTC(y, m, 1);
+  const from = isNamed
+    ? startInUtc("month", now, text === "month" ? 0 : -1)
+    : Date.parse(`${text}-01T00:00:00Z`);
   if (from > now) throw new Error(`${text} is in the future; this month is ${toIso(now).slice(0, 7)}`);
-  return { month: toIso(from).slice(0, 7), from, to: Date.UTC(y, m + 1, 1) };
+  return { month: toIso(from).slice(0, 7), from, to: startInUtc("month", from, 1) };
 }

@@ -105,7 +105,7 @@ export type WitnessOfCall = z.infer<typeof WitnessOfCall>;
 
 export const ExplainedCall = z.object({
   call: CostEvent.openapi({ description: "The call with its cost as adjusted" }),
-  upstream: Upstream.nullable().openapi({
+  upstream: orNull(Upstream).openapi({
     description: "What it was paid with; null where that is not known",
   }),
   booked: ExplainedPrice.openapi({ description: "The price that it was booked with" }),
