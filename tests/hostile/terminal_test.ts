@@ -52,8 +52,8 @@ const LINES = [
 const STATED =
   '{"call_id":"stated","at":"2026-11-01T09:30:00Z","agent_id":"a","provider":"demo","model":"echo","input_tokens":1,"output_tokens":1,"cost_usd":1}\n';
 
-/** Commands that show the lines of a text as lines. */
-const SHOWS_LINES = /^(run|state (export|show|replay)|agents show|doctor|demo|completions)\b/;
+/** Commands that show the lines of a text as lines; those of a CSV are within quotes. */
+const SHOWS_LINES = /^(run|export focus|state (export|show|replay)|agents show|doctor|demo|completions)\b/;
 
 const WORDS: ReadonlySet<unknown> = new Set(
   Object.values(vocabulary).flat().filter((word) => typeof word === "string"),
