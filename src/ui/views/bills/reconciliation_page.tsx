@@ -1,6 +1,7 @@
 import type { Reconciliation } from "../../../contract/bills/reconciliations.ts";
 import { escapeText } from "../../../kernel/text.ts";
 import { Page } from "../../app/page.tsx";
+import { shortUsd } from "../../format/money.ts";
 import { count, plural } from "../../format/number.ts";
 import { useData } from "../../hooks/data.ts";
 import { request } from "../../hooks/request.ts";
@@ -109,9 +110,7 @@ function Split({ of: { split, rounding_bound_usd } }: Of) {
     ["Of no calls", "such as fees", split.other_usd],
     [
       "Rounding",
-      <>
-        at most <Money usd={rounding_bound_usd} />
-      </>,
+      `at most ${shortUsd(rounding_bound_usd)}`,
       split.rounding_usd,
     ],
   ] as const;

@@ -194,7 +194,7 @@ function burnColumns(day: string): Column<LiveAgent>[] {
       "cost_usd",
       "Today",
       undefined,
-      ({ agent_id, cost_usd }) => costsHref({ agent_id, from: day }),
+      ({ agent_id }) => costsHref({ agent_id, from: day }),
     ),
   ];
 }

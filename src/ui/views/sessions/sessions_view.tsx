@@ -207,7 +207,7 @@ const DEAREST: Column<CostRow>[] = [
     "cost_usd",
     "Cost",
     undefined,
-    ({ session_id, cost_usd }) => `${uiPath("sessions", session_id!)}?tab=calls`,
+    ({ session_id }) => `${uiPath("sessions", session_id!)}?tab=calls`,
   ),
   callTimes(),
 ];
