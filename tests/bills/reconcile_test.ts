@@ -196,6 +196,8 @@ Deno.test("an amount that nothing explains is over the limit, and keeps the mont
   ]);
   const found = await bills.reconcile();
   assert.deepEqual([found.unexplained_usd, found.is_within_limit], [0.1, false]);
+  const { day, bucket } = found.coverage.levels;
+  assert.deepEqual([day, bucket, found.coverage.matched_usd], [0, 0.0135, 0.0135]);
   const refused = await bills.send<{ detail: string }>("/bills/periods/close", {
     source: "anthropic",
     month: "2026-10",

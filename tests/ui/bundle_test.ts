@@ -7,13 +7,13 @@ import { PAGE, SCRIPT, STYLE } from "../../src/ui/mod.ts";
 /** The bundle of the dashboard, which is committed. */
 
 /** Of the page, the script and the style together, compressed. */
-const MAX_BYTES = 79_000;
+const MAX_BYTES = 80_000;
 
 Deno.test("the committed bundle is what its sources give: deno task ui", async () => {
   assert.ok(await Deno.readTextFile(UI_BUNDLE) === await bundleUi(), "run deno task ui");
 });
 
-Deno.test("a browser loads at most 79 kB", async () => {
+Deno.test("a browser loads at most 80 kB", async () => {
   const sizes = await Promise.all([PAGE, SCRIPT.text, STYLE.text].map(async (text) => {
     const packed = new Blob([text]).stream().pipeThrough(new CompressionStream("gzip"));
     return (await new Response(packed).arrayBuffer()).byteLength;

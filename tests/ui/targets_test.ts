@@ -21,6 +21,7 @@ const FIGURES: Readonly<Record<string, string>> = {
   "Budgets & alerts": "$1.25",
   "Sessions": SESSION,
   "Sources": "$1.25",
+  "Bills": "No bill yet",
   "Keys & channels": "first",
   "My spending": "$1.25",
 };

@@ -287,6 +287,9 @@ export async function getPeriod(store: Pick<Store, "read">, key: PeriodKey): Pro
     reconciliation_id: (isClosed ? period.reconciliationId : latest?.reconciliationId) ?? null,
     bill_usd: bill === undefined ? null : toUsd(bill),
     ledger_usd: ledger === undefined ? null : toUsd(ledger),
+    difference_usd: latest ? toUsd(latest.billNanoUsd - latest.ledgerNanoUsd) : null,
+    unexplained_usd: latest ? toUsd(latest.unexplainedNanoUsd) : null,
+    is_within_limit: latest ? latest.unexplainedNanoUsd <= latest.limitNanoUsd : null,
     final_on: latest?.finalOn ?? null,
     corrections: (period?.corrections ?? []).map(({ month, billNanoUsd, ledgerNanoUsd }) => ({
       month,

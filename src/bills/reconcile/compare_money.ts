@@ -146,7 +146,7 @@ function compareUnit(
         if (isPrice) found.add("price", name, 0n, left, evidence);
         else {
           found.add("unexplained", name, 0n, left, `${evidence}, and no other bucket has this price`);
-          if (left > 0n) found.match(level, -left);
+          if (left > 0n) matchLevels(-left);
         }
       });
     }

@@ -133,6 +133,9 @@ export const BillPeriod = z.object({
   }),
   bill_usd: Usd.nullable(),
   ledger_usd: Usd.nullable(),
+  difference_usd: Usd.nullable(),
+  unexplained_usd: Usd.nullable(),
+  is_within_limit: z.boolean().nullable(),
   final_on: z.iso.date().nullable().openapi({ description: "Null until it is compared" }),
   corrections: z.array(z.object({ month: BillMonth, bill_usd: Usd, ledger_usd: Usd })).openapi({
     description: "What has changed of closed months, and counts in this one",

@@ -2,6 +2,7 @@ import type { ComponentType } from "preact";
 import type { Access } from "../hooks/session.ts";
 import { NowView } from "../views/now/now_view.tsx";
 import { CostsView } from "../views/costs/costs_view.tsx";
+import { BillsView } from "../views/bills/bills_view.tsx";
 import { BudgetsView } from "../views/budgets/budgets_view.tsx";
 import { SessionsView } from "../views/sessions/sessions_view.tsx";
 import { SourcesView } from "../views/sources/sources_view.tsx";
@@ -33,6 +34,12 @@ export const SECTIONS: readonly Section[] = [
   },
   { path: "sessions", title: "Sessions", icon: "M4 5h12M4 10h12M4 15h8", View: SessionsView },
   { path: "sources", title: "Sources", icon: "M4 4l6 6M16 4l-6 6M10 10v7M7 14l3 3 3-3", View: SourcesView },
+  {
+    path: "bills",
+    title: "Bills",
+    icon: "M5 3h10v14l-2.5-2-2.5 2-2.5-2L5 17zM8 7h4M8 10h4",
+    View: BillsView,
+  },
   {
     path: "keys",
     title: "Keys & channels",

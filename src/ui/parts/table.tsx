@@ -20,8 +20,16 @@ export interface Column<Row> {
   isNumber?: boolean;
   /** Amounts are numbers that `sortBy` returns; all of a column have as many decimals. */
   isMoney?: boolean;
-  /** The value that rows are sorted by; a column without it doesn't sort. Amounts of the API may be used as they are. */
-  sortBy?(row: Row): number | string | null | undefined;
+  /** The value that rows are sorted by, or true for the field `id`; a column without it doesn't sort. Amounts of the API may be used as they are. */
+  sortBy?: true | ((row: Row) => Sortable);
+}
+
+type Sortable = number | string | null | undefined;
+
+/** Returns what a column is sorted by. */
+function sortOf<Row>(column: Column<Row> | undefined): ((row: Row) => Sortable) | undefined {
+  const by = column?.sortBy;
+  return by === true ? (row) => row[column!.id as keyof Row] as Sortable : by;
 }
 
 /** The most rows that are drawn at once: the time to draw them grows with their number. */
@@ -56,9 +64,10 @@ export function Table<Row>(
   const from = drawn.sort === sort && drawn.from < rows.length ? drawn.from : 0;
   const to = Math.min(from + MAX_DRAWN, rows.length);
   const draw = (from: number) => () => setDrawn({ from, sort });
-  const decimals = columns.map(({ isMoney, sortBy }) =>
-    isMoney && sortBy ? decimalsOf(rows.map((row) => sortBy(row) as number | null | undefined)) : undefined
-  );
+  const decimals = columns.map((column) => {
+    const amountOf = column.isMoney && sortOf(column);
+    return amountOf ? decimalsOf(rows.map(amountOf) as (number | null | undefined)[]) : undefined;
+  });
   return (
     <div class="table-box">
       <div
@@ -172,7 +181,7 @@ function sortRows<Row>(
   sort: string | undefined,
 ): readonly Row[] {
   const direction = sort?.startsWith("-") ? -1 : 1;
-  const valueOf = columns.find(({ id }) => id === sort?.replace(/^-/, ""))?.sortBy;
+  const valueOf = sortOf(columns.find(({ id }) => id === sort?.replace(/^-/, "")));
   if (!valueOf) return rows;
   return rows.toSorted((a, b) => {
     const [x, y] = [valueOf(a) ?? null, valueOf(b) ?? null];

@@ -45,7 +45,7 @@ export function callTimes<Row extends { first_at?: string; last_at?: string }>()
     id: "last_at",
     title: "Last call",
     isNumber: true,
-    sortBy: ({ last_at }) => last_at,
+    sortBy: true,
     cell: ({ first_at, last_at }) =>
       last_at === undefined ? <None /> : (
         <>
@@ -69,6 +69,31 @@ export function countColumn<Row>(
   return { id, title, isNumber: true, sortBy: countOf, cell: (row) => count(countOf(row) ?? 0) };
 }
 
+/** Returns the column of an amount of the API, with its link; `none` says what null is. */
+export function moneyColumn<Row>(
+  id: keyof Row & string,
+  title: string,
+  none?: string,
+  hrefOf?: (row: Row) => string | undefined,
+): Column<Row> {
+  const cell = (row: Row) => (
+    <Link href={hrefOf?.(row)}>
+      <Money usd={row[id] as number | null | undefined} none={none} />
+    </Link>
+  );
+  return { id, title, isMoney: true, sortBy: true, cell };
+}
+
+/** Returns the column of a text of a call or of a bill. */
+export function textColumn<Row>(id: keyof Row & string, title: string): Column<Row> {
+  return { id, title, sortBy: true, cell: (row) => row[id] && <Text>{row[id] as string}</Text> };
+}
+
+/** Returns the column of a time. */
+export function timeColumn<Row>(id: keyof Row & string, title: string, as?: "utc"): Column<Row> {
+  return { id, title, sortBy: true, cell: (row) => <Time at={row[id] as string | null} as={as} /> };
+}
+
 /** Returns the column of the plan value, if one of the rows has one. */
 export function planColumn<Row extends { plan_usd?: number }>(rows: readonly Row[]): Column<Row>[] {
   if (rows.every(({ plan_usd }) => plan_usd === undefined)) return [];
@@ -76,7 +101,7 @@ export function planColumn<Row extends { plan_usd?: number }>(rows: readonly Row
     id: "plan_usd",
     title: "Plan value",
     isMoney: true,
-    sortBy: ({ plan_usd }) => plan_usd,
+    sortBy: true,
     cell: ({ plan_usd = 0 }) => <Money usd={plan_usd} />,
   }];
 }

@@ -10,7 +10,7 @@ import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { utc } from "../../format/time.ts";
 import { type CostFilters, costsHref, sessionHref } from "../links.ts";
-import { Share } from "../cells.tsx";
+import { moneyColumn, Share } from "../cells.tsx";
 import { UncertainCalls } from "../coverage.tsx";
 
 /** Returns whether the sessions are only those at the end of a long window. */
@@ -131,14 +131,14 @@ function columnsOf(
       id: "share",
       title: "Share",
       isNumber: true,
-      sortBy: ({ share }) => share,
+      sortBy: true,
       cell: ({ share }) => <Share share={share} />,
     },
     {
       id: "model_calls",
       title: "Calls",
       isNumber: true,
-      sortBy: ({ model_calls }) => model_calls,
+      sortBy: true,
       cell: (row) => (
         <>
           {count(row.model_calls)}
@@ -146,12 +146,6 @@ function columnsOf(
         </>
       ),
     },
-    {
-      id: "cost_usd",
-      title: "Cost",
-      isMoney: true,
-      sortBy: ({ cost_usd }) => cost_usd,
-      cell: ({ cost_usd }) => <Money usd={cost_usd} />,
-    },
+    moneyColumn("cost_usd", "Cost"),
   ];
 }

@@ -213,7 +213,7 @@ const DELIVERY_COLUMNS: Column<AlertDelivery>[] = [
   {
     id: "channel",
     title: "Channel",
-    sortBy: ({ channel }) => channel,
+    sortBy: true,
     cell: ({ channel, kind }) => (
       <>
         <Text>{channel || "hidden"}</Text>{" "}
@@ -226,14 +226,14 @@ const DELIVERY_COLUMNS: Column<AlertDelivery>[] = [
   {
     id: "status",
     title: "Status",
-    sortBy: ({ status }) => status,
+    sortBy: true,
     cell: ({ status }) => <Badge tone={DELIVERY_TONES[status]}>{status}</Badge>,
   },
   countColumn("attempts", "Attempts", ({ attempts }) => attempts),
   {
     id: "delivered_at",
     title: "Delivered",
-    sortBy: ({ delivered_at }) => delivered_at,
+    sortBy: true,
     cell: ({ delivered_at }) =>
       delivered_at === null ? <span class="muted">not yet</span> : <Time at={delivered_at} />,
   },

@@ -31,7 +31,7 @@ export const ALERT_COLUMNS: Column<AlertRecord>[] = [
   {
     id: "triggered_at",
     title: "Time",
-    sortBy: ({ triggered_at }) => triggered_at,
+    sortBy: true,
     cell: ({ alert_id, triggered_at, test, state }) => (
       <>
         <Link href={budgetsHref("alerts", alert_id)} class="strong">
@@ -62,14 +62,14 @@ export const ALERT_COLUMNS: Column<AlertRecord>[] = [
     id: "value_usd",
     title: "Value",
     isMoney: true,
-    sortBy: ({ value_usd }) => value_usd,
+    sortBy: true,
     cell: ({ value_usd, value_pct }) => <Measured usd={value_usd} pct={value_pct} />,
   },
   {
     id: "threshold_usd",
     title: "Threshold",
     isMoney: true,
-    sortBy: ({ threshold_usd }) => threshold_usd,
+    sortBy: true,
     cell: (alert) => (
       <>
         <Measured usd={alert.threshold_usd} pct={alert.threshold_pct} />
@@ -80,7 +80,7 @@ export const ALERT_COLUMNS: Column<AlertRecord>[] = [
   {
     id: "agent_id",
     title: "Agent",
-    sortBy: ({ agent_id }) => agent_id,
+    sortBy: true,
     cell: (alert) => (
       <>
         <AgentCell {...alert} />
@@ -91,7 +91,7 @@ export const ALERT_COLUMNS: Column<AlertRecord>[] = [
   {
     id: "session_id",
     title: "Session",
-    sortBy: ({ session_id }) => session_id,
+    sortBy: true,
     cell: (alert) => <SessionCell {...alert} />,
   },
 ];

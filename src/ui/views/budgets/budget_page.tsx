@@ -13,7 +13,7 @@ import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
-import { None } from "../cells.tsx";
+import { moneyColumn, None, timeColumn } from "../cells.tsx";
 import { budgetsHref } from "../links.ts";
 import { EditButton, EnableButton, RemoveButton } from "../../forms/resource_buttons.tsx";
 import { BUDGET } from "../../forms/resources.ts";
@@ -165,19 +165,8 @@ function StateCard({ budget }: { budget: Budget }) {
 }
 
 const RAISE_COLUMNS: Column<BudgetRaise>[] = [
-  {
-    id: "created_at",
-    title: "Raised",
-    sortBy: ({ created_at }) => created_at,
-    cell: ({ created_at }) => <Time at={created_at} />,
-  },
-  {
-    id: "extra_usd",
-    title: "By",
-    isMoney: true,
-    sortBy: ({ extra_usd }) => extra_usd,
-    cell: ({ extra_usd }) => <Money usd={extra_usd} />,
-  },
+  timeColumn("created_at", "Raised"),
+  moneyColumn("extra_usd", "By"),
   {
     id: "counter",
     title: "For",

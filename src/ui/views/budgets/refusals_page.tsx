@@ -11,7 +11,7 @@ import { type Column, Table } from "../../parts/table.tsx";
 import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { useLive } from "../../live/live.tsx";
-import { AgentCell, NamedValues, SessionCell } from "../cells.tsx";
+import { AgentCell, moneyColumn, NamedValues, SessionCell } from "../cells.tsx";
 import { budgetsHref } from "../links.ts";
 import { PERIODS } from "./periods.ts";
 import { REASONS } from "./refusal_reasons.ts";
@@ -22,7 +22,7 @@ export const REFUSAL_COLUMNS: Column<BudgetRefusal>[] = [
   {
     id: "agent_id",
     title: "Agent",
-    sortBy: ({ agent_id }) => agent_id,
+    sortBy: true,
     cell: (refusal) => (
       <>
         <AgentCell {...refusal} />
@@ -33,24 +33,12 @@ export const REFUSAL_COLUMNS: Column<BudgetRefusal>[] = [
   {
     id: "session_id",
     title: "Session",
-    sortBy: ({ session_id }) => session_id,
+    sortBy: true,
     cell: (refusal) => <SessionCell {...refusal} />,
   },
   { id: "refused_by", title: "Refused by", cell: (refusal) => <Reasons refusal={refusal} /> },
-  {
-    id: "cost_usd_so_far",
-    title: "Spent",
-    isMoney: true,
-    sortBy: ({ cost_usd_so_far }) => cost_usd_so_far,
-    cell: ({ cost_usd_so_far }) => <Money usd={cost_usd_so_far} none="unknown" />,
-  },
-  {
-    id: "budget_usd",
-    title: "Limit",
-    isMoney: true,
-    sortBy: ({ budget_usd }) => budget_usd,
-    cell: ({ budget_usd }) => <Money usd={budget_usd} none="unknown" />,
-  },
+  moneyColumn("cost_usd_so_far", "Spent", "unknown"),
+  moneyColumn("budget_usd", "Limit", "unknown"),
 ];
 
 /** The budgets that refused a call, each with its reason; the sentence of the refusal is below. */

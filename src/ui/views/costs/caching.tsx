@@ -120,7 +120,7 @@ function columnsOf(by: string): Column<CachingRow>[] {
       id: "hit_rate",
       title: "Hit rate",
       isNumber: true,
-      sortBy: ({ hit_rate }) => hit_rate,
+      sortBy: true,
       cell: ({ hit_rate }) => <Share share={hit_rate} />,
     },
     {

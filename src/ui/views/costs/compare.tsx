@@ -9,7 +9,7 @@ import { Link } from "../../parts/link.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
-import { countColumn } from "../cells.tsx";
+import { countColumn, moneyColumn } from "../cells.tsx";
 import { CoverageNote } from "../coverage.tsx";
 import { type Span, useSpan } from "../spans/span.ts";
 import { describeSpan } from "../spans/days.ts";
@@ -174,17 +174,12 @@ function columnsOf(by: string, span: Span, spans: Spans): Column<CostRow>[] {
     },
     countColumn("calls", "Calls", ({ model_calls }) => model_calls),
     countColumn("calls_before", "Calls before", ({ previous }) => previous?.model_calls),
-    {
-      id: "cost_usd",
-      title: capital(span.title),
-      isMoney: true,
-      sortBy: ({ cost_usd }) => cost_usd,
-      cell: (row) => (
-        <Link href={hrefOfSpan(spans, false, filterOf(row, by))}>
-          <Money usd={row.cost_usd} />
-        </Link>
-      ),
-    },
+    moneyColumn(
+      "cost_usd",
+      capital(span.title),
+      undefined,
+      (row) => hrefOfSpan(spans, false, filterOf(row, by)),
+    ),
     {
       id: "before",
       title: capital(span.before),

@@ -81,7 +81,7 @@ function columnsOf(
       id: "cost_usd",
       title: "Cost",
       isMoney: true,
-      sortBy: ({ cost_usd }) => cost_usd,
+      sortBy: true,
       cell: (row) => (
         <GroupLink row={row} group={group}>
           <Money usd={row.cost_usd} />

@@ -4,7 +4,6 @@ import { AddButton, EditButton, RemoveButton } from "../../forms/resource_button
 import { PRICE } from "../../forms/resources.ts";
 import { useAccess } from "../../hooks/session.ts";
 import { Command } from "../../parts/command.tsx";
-import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { count, percent, plural } from "../../format/number.ts";
 import { useData, usePages } from "../../hooks/data.ts";
@@ -17,6 +16,7 @@ import { type Column, Table } from "../../parts/table.tsx";
 import { GroupLink, nameOf } from "./group.tsx";
 import { costPath } from "./scope.ts";
 import { useSpan } from "../spans/span.ts";
+import { countColumn, moneyColumn, textColumn } from "../cells.tsx";
 
 /** The calls without a price, those priced in part, and those whose tokens are an estimate, with the fix. */
 export function Coverage() {
@@ -110,17 +110,6 @@ function Figures({ total }: { total: CostTotal }) {
   );
 }
 
-const number = (
-  id: "model_calls" | "unpriced_calls" | "partly_priced_calls" | "estimated_calls" | "lower_bound_calls",
-  title: string,
-): Column<CostRow> => ({
-  id,
-  title,
-  isNumber: true,
-  sortBy: (row) => row[id],
-  cell: (row) => count(row[id]),
-});
-
 const COLUMNS: Column<CostRow>[] = [
   {
     id: "name",
@@ -128,18 +117,12 @@ const COLUMNS: Column<CostRow>[] = [
     sortBy: (row) => nameOf(row, "model"),
     cell: (row) => <GroupLink row={row} group="model" />,
   },
-  number("model_calls", "Calls"),
-  number("unpriced_calls", "Without a price"),
-  number("partly_priced_calls", "Priced in part"),
-  number("estimated_calls", "Estimated"),
-  number("lower_bound_calls", "Lower bounds"),
-  {
-    id: "cost_usd",
-    title: "Cost so far",
-    isMoney: true,
-    sortBy: ({ cost_usd }) => cost_usd,
-    cell: ({ cost_usd }) => <Money usd={cost_usd} />,
-  },
+  countColumn("model_calls", "Calls", (row) => row.model_calls),
+  countColumn("unpriced_calls", "Without a price", (row) => row.unpriced_calls),
+  countColumn("partly_priced_calls", "Priced in part", (row) => row.partly_priced_calls),
+  countColumn("estimated_calls", "Estimated", (row) => row.estimated_calls),
+  countColumn("lower_bound_calls", "Lower bounds", (row) => row.lower_bound_calls),
+  moneyColumn("cost_usd", "Cost so far"),
 ];
 
 /** The prices that were set, which apply before all others. */
@@ -181,7 +164,7 @@ const rate = (id: keyof SetPrice & string, title: string): Column<SetPrice> => (
 });
 
 const PRICES: Column<SetPrice>[] = [
-  { id: "name", title: "Price", sortBy: ({ name }) => name, cell: ({ name }) => <Text>{name}</Text> },
+  textColumn("name", "Price"),
   rate("input_usd_per_million", "Input, per million"),
   rate("output_usd_per_million", "Output, per million"),
   { id: "updated_at", title: "Set", cell: ({ updated_at }) => <Time at={updated_at} /> },

@@ -2,13 +2,16 @@ import { shortUsd } from "../../format/money.ts";
 import { useContext } from "preact/hooks";
 import { DecimalsContext, Money } from "../../parts/money.tsx";
 
-/** A difference of the server with its sign; the colour repeats it. */
-export function Difference({ usd }: { usd: number | null | undefined }) {
+/** A difference of the server with its sign; the colour repeats it, unless `zero` says what a difference of nothing is called where none is bad. */
+export function Difference({ usd, zero }: { usd: number | null | undefined; zero?: string }) {
   const decimals = useContext(DecimalsContext);
   if (usd === null || usd === undefined) return <Money usd={null} />;
-  if (usd === 0) return <span>no change</span>;
+  if (usd === 0) return <span>{zero ?? "no change"}</span>;
   return (
-    <data class={usd > 0 ? "difference more" : "difference less"} value={String(usd)}>
+    <data
+      class={zero !== undefined ? "money" : usd > 0 ? "difference more" : "difference less"}
+      value={String(usd)}
+    >
       {usd > 0 ? `+${shortUsd(usd, decimals)}` : shortUsd(usd, decimals).replace("-", "−")}
     </data>
   );

@@ -84,13 +84,13 @@ const COLUMNS: Column<AuditEntry>[] = [
   {
     id: "position",
     title: "Time",
-    sortBy: ({ position }) => position,
+    sortBy: true,
     cell: ({ at }) => <Time at={at} as="utc" />,
   },
   {
     id: "actor_name",
     title: "By",
-    sortBy: ({ actor_name }) => actor_name,
+    sortBy: true,
     cell: ({ actor, actor_name, key_id, label, address }) => {
       const name = actor_name ?? key_id;
       return (
@@ -111,11 +111,11 @@ const COLUMNS: Column<AuditEntry>[] = [
       );
     },
   },
-  { id: "action", title: "Change", sortBy: ({ action }) => action, cell: ({ action }) => action },
+  { id: "action", title: "Change", sortBy: true, cell: ({ action }) => action },
   {
     id: "subject_name",
     title: "Of",
-    sortBy: ({ subject_name }) => subject_name,
+    sortBy: true,
     cell: ({ kind, subject_id, subject_name }) => (
       <>
         {kind !== subject_id && `${kind} `}

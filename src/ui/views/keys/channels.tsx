@@ -11,7 +11,7 @@ import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Block, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
-import { countColumn } from "../cells.tsx";
+import { countColumn, textColumn } from "../cells.tsx";
 
 /** A delivery with the alert that it delivers. */
 interface Sent extends AlertDelivery {
@@ -79,12 +79,12 @@ function columnsOf(sent: readonly Sent[], mayTest: boolean): Column<Channel>[] {
   const lastOf = (name: string, status: AlertDelivery["status"]) =>
     sent.find((delivery) => delivery.channel === name && delivery.status === status);
   return [
-    { id: "name", title: "Channel", sortBy: ({ name }) => name, cell: ({ name }) => <Text>{name}</Text> },
-    { id: "kind", title: "Kind", sortBy: ({ kind }) => kind, cell: ({ kind }) => <Text>{kind}</Text> },
+    textColumn("name", "Channel"),
+    textColumn("kind", "Kind"),
     {
       id: "status",
       title: "State",
-      sortBy: ({ status }) => status,
+      sortBy: true,
       cell: ({ status, problem }) => (
         <>
           <Badge tone={status === "ok" ? "good" : "bad"}>{status === "ok" ? "ready" : "invalid"}</Badge>
@@ -167,16 +167,11 @@ const FAILURES: Column<Sent>[] = [
       </Link>
     ),
   },
-  {
-    id: "channel",
-    title: "Channel",
-    sortBy: ({ channel }) => channel,
-    cell: ({ channel }) => <Text>{channel}</Text>,
-  },
+  textColumn("channel", "Channel"),
   {
     id: "status",
     title: "State",
-    sortBy: ({ status }) => status,
+    sortBy: true,
     cell: ({ status }) => (
       <Badge tone={status === "failed" ? "bad" : "warning"}>
         {status === "failed" ? "failed" : "will be retried"}

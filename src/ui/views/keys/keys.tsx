@@ -95,7 +95,7 @@ function columnsOf(
     {
       id: "name",
       title: "Key",
-      sortBy: ({ name }) => name,
+      sortBy: true,
       cell: ({ name, key_id, tags }) => (
         <span class="key">
           <span class="key-title">
@@ -117,7 +117,7 @@ function columnsOf(
     {
       id: "status",
       title: "Status",
-      sortBy: ({ status }) => status,
+      sortBy: true,
       cell: ({ status, revoked_at }) => (
         <>
           <Badge tone={TONES[status]}>{status}</Badge>

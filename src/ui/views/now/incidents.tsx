@@ -19,6 +19,7 @@ import { REASONS } from "../budgets/refusal_reasons.ts";
 import { ADD_RULE } from "../commands.ts";
 import { budgetsHref, costsHref, limitHref, sessionHref } from "../links.ts";
 import { SEVERITY_TONES } from "../tones.ts";
+import { timeColumn } from "../cells.tsx";
 
 const ANOMALIES = apiPath("/anomalies", { limit: 50 });
 
@@ -79,12 +80,7 @@ function hrefOf({ session_id, run_id, call_id, agent_id, details: { hour } }: An
 }
 
 const ANOMALY_COLUMNS: Column<Anomaly>[] = [
-  {
-    id: "detected_at",
-    title: "Time",
-    sortBy: ({ detected_at }) => detected_at,
-    cell: ({ detected_at }) => <Time at={detected_at} />,
-  },
+  timeColumn("detected_at", "Time"),
   {
     id: "message",
     title: "What happened",

@@ -1,10 +1,10 @@
 import type { PlanWindow } from "../../../contract/imports/plan_windows.ts";
 import { useData } from "../../hooks/data.ts";
 import { Badge, Card } from "../../parts/card.tsx";
-import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
+import { moneyColumn } from "../cells.tsx";
 
 const PLANS = "/plans";
 
@@ -32,7 +32,7 @@ const COLUMNS: Column<PlanWindow>[] = [
     id: "used_pct",
     title: "Used",
     isNumber: true,
-    sortBy: ({ used_pct }) => used_pct,
+    sortBy: true,
     cell: ({ used_pct, state, elapsed_pct }) =>
       used_pct === null || state === "reset" ? unknown : (
         <>
@@ -42,13 +42,7 @@ const COLUMNS: Column<PlanWindow>[] = [
   },
   { id: "runs_out_at", title: "Runs out", cell: ({ runs_out_at }) => timeOr(runs_out_at, "not before") },
   { id: "resets_at", title: "Resets", cell: ({ resets_at }) => timeOr(resets_at, "unknown") },
-  {
-    id: "plan_usd",
-    title: "Value by API",
-    isMoney: true,
-    sortBy: ({ plan_usd }) => plan_usd,
-    cell: ({ plan_usd }) => <Money usd={plan_usd} none="unknown" />,
-  },
+  moneyColumn("plan_usd", "Value by API", "unknown"),
   { id: "measured_at", title: "Measured", cell: ({ measured_at }) => <Time at={measured_at} /> },
   {
     id: "state",

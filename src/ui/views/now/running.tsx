@@ -17,6 +17,7 @@ import { type Column, Table } from "../../parts/table.tsx";
 import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { costsHref, sessionHref } from "../links.ts";
+import { moneyColumn } from "../cells.tsx";
 
 /** The runs in progress, each with its cost so far. */
 export function RunsCard({ state: { runs, running } }: { state: LiveState }) {
@@ -47,7 +48,7 @@ const RUN_COLUMNS: Column<LiveRun>[] = [
   {
     id: "agent_id",
     title: "Run",
-    sortBy: ({ agent_id }) => agent_id,
+    sortBy: true,
     cell: ({ agent_id, session_id, run_id }) => (
       <>
         <Link href={costsHref({ agent_id })} class="strong">
@@ -64,7 +65,7 @@ const RUN_COLUMNS: Column<LiveRun>[] = [
   {
     id: "started_at",
     title: "Started",
-    sortBy: ({ started_at }) => started_at,
+    sortBy: true,
     cell: ({ started_at, steps, model, status, waiting_for }) => (
       <>
         <Time at={started_at} /> {waiting_for && <StatusBadge status={status} waiting_for={waiting_for} />}
@@ -169,7 +170,7 @@ function burnColumns(day: string): Column<LiveAgent>[] {
     {
       id: "agent_id",
       title: "Agent",
-      sortBy: ({ agent_id }) => agent_id,
+      sortBy: true,
       cell: ({ agent_id }) => (
         <Link href={costsHref({ agent_id, from: day })}>
           <Text>{agent_id}</Text>
@@ -188,23 +189,12 @@ function burnColumns(day: string): Column<LiveAgent>[] {
         />
       ),
     },
-    {
-      id: "usd_per_minute",
-      title: "$/min",
-      isMoney: true,
-      sortBy: ({ usd_per_minute }) => usd_per_minute,
-      cell: ({ usd_per_minute }) => <Money usd={usd_per_minute} />,
-    },
-    {
-      id: "cost_usd",
-      title: "Today",
-      isMoney: true,
-      sortBy: ({ cost_usd }) => cost_usd,
-      cell: ({ agent_id, cost_usd }) => (
-        <Link href={costsHref({ agent_id, from: day })}>
-          <Money usd={cost_usd} />
-        </Link>
-      ),
-    },
+    moneyColumn("usd_per_minute", "$/min"),
+    moneyColumn(
+      "cost_usd",
+      "Today",
+      undefined,
+      ({ agent_id }) => costsHref({ agent_id, from: day }),
+    ),
   ];
 }

@@ -7,12 +7,11 @@ import { Card } from "../../parts/card.tsx";
 import { Segments } from "../../parts/filters.tsx";
 import { Link } from "../../parts/link.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
-import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Text } from "../../parts/text.tsx";
 import { RUN_AGENT } from "../commands.ts";
 import { Calls, type Coverage } from "../coverage.tsx";
-import { countColumn } from "../cells.tsx";
+import { countColumn, moneyColumn } from "../cells.tsx";
 import { SpendChart, type Spender, spenderOf } from "./spend_chart.tsx";
 import type { Span } from "../spans/span.ts";
 import { barsPath, type Group, GROUPS, groupsPath, totalPath } from "./span.ts";
@@ -114,17 +113,7 @@ function columnsOf(group: Group, sum: SpanSum): Column<Spender>[] {
       isNumber: true,
       cell: (spender) => spender.cost_usd === null ? <span class="muted">–</span> : percent(shareOf(spender)),
     },
-    {
-      id: "cost_usd",
-      title: "Cost",
-      isMoney: true,
-      sortBy: ({ cost_usd }) => cost_usd,
-      cell: ({ cost_usd, href }) => (
-        <Link href={href}>
-          <Money usd={cost_usd} />
-        </Link>
-      ),
-    },
+    moneyColumn("cost_usd", "Cost", undefined, ({ href }) => href),
   ];
 }
 
@@ -132,6 +121,6 @@ const UNPRICED: Column<Spender> = {
   id: "unpriced_calls",
   title: "Without a price",
   isNumber: true,
-  sortBy: ({ unpriced_calls }) => unpriced_calls,
+  sortBy: true,
   cell: ({ unpriced_calls }) => unpriced_calls === 0 ? <span class="muted">0</span> : count(unpriced_calls),
 };

@@ -19,7 +19,7 @@ import { noAmount } from "../budgets/limit_cells.tsx";
 import { limitOfCheck } from "../budgets/limit_of_budget.ts";
 import { windowText } from "../budgets/periods.ts";
 import { REFUSAL_COLUMNS } from "../budgets/refusals_page.tsx";
-import { callTimes, countColumn, SessionCell } from "../cells.tsx";
+import { callTimes, countColumn, moneyColumn, SessionCell } from "../cells.tsx";
 
 /** The spending of the key that is signed in, and its limits: nothing of other keys. */
 export function OwnView() {
@@ -152,16 +152,10 @@ const SESSIONS: Column<CostRow>[] = [
   {
     id: "session_id",
     title: "Session",
-    sortBy: ({ session_id }) => session_id,
+    sortBy: true,
     cell: ({ session_id = null }) => <SessionCell session_id={session_id} run_id={null} />,
   },
   countColumn("model_calls", "Calls", ({ model_calls }) => model_calls),
-  {
-    id: "cost_usd",
-    title: "Cost",
-    isMoney: true,
-    sortBy: ({ cost_usd }) => cost_usd,
-    cell: ({ cost_usd }) => <Money usd={cost_usd} />,
-  },
+  moneyColumn("cost_usd", "Cost"),
   callTimes<CostRow>(),
 ];

@@ -19,11 +19,11 @@ const LONG_NAME = 28;
 
 /** The columns of a session's calls; an agent is named where it is not that of the session. */
 const columnsOf = (agentId: string): Column<CostEvent>[] => [
-  { id: "at", title: "Time", sortBy: ({ at }) => at, cell: ({ at }) => <Time at={at} as="utc" /> },
+  { id: "at", title: "Time", sortBy: true, cell: ({ at }) => <Time at={at} as="utc" /> },
   {
     id: "model",
     title: "Model",
-    sortBy: ({ model }) => model,
+    sortBy: true,
     cell: ({ provider, model, tools, agent_id }) => {
       const facts = [
         agent_id !== agentId && `agent ${agent_id}`,
@@ -50,7 +50,7 @@ const columnsOf = (agentId: string): Column<CostEvent>[] => [
     id: "cost_usd",
     title: "Cost",
     isMoney: true,
-    sortBy: ({ cost_usd }) => cost_usd,
+    sortBy: true,
     cell: ({ call_id, cost_usd, billing, plan_usd, estimated, outcome, run_id }) => (
       <>
         {run_id === null

@@ -16,7 +16,7 @@ import { Tabs } from "../../parts/tabs.tsx";
 import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { coverageHref } from "../coverage.tsx";
-import { countColumn } from "../cells.tsx";
+import { countColumn, textColumn } from "../cells.tsx";
 import { CallTable } from "./call_table.tsx";
 import { SubAgents } from "./session_tree.tsx";
 import { CostLine } from "./replay/cost_line.tsx";
@@ -230,13 +230,8 @@ const COLUMNS: Column<TrackedRun>[] = [
       </Link>
     ),
   },
-  { id: "status", title: "Status", sortBy: ({ status }) => status, cell: StatusBadge },
-  {
-    id: "model",
-    title: "Model",
-    sortBy: ({ model }) => model,
-    cell: ({ model }) => model && <Text>{model}</Text>,
-  },
+  { id: "status", title: "Status", sortBy: true, cell: StatusBadge },
+  textColumn("model", "Model"),
   {
     id: "started",
     title: "Started",

@@ -14,7 +14,7 @@ import { type Column, Table } from "../../parts/table.tsx";
 import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { RUN_AGENT } from "../commands.ts";
-import { callTimes, countColumn } from "../cells.tsx";
+import { callTimes, countColumn, moneyColumn, textColumn } from "../cells.tsx";
 import { SessionPage } from "./session_page.tsx";
 
 const PAGE = 100;
@@ -144,7 +144,7 @@ const LATEST: Column<Session>[] = [
   {
     id: "status",
     title: "Status",
-    sortBy: ({ status }) => status,
+    sortBy: true,
     cell: StatusBadge,
   },
   countColumn("calls", "Calls", ({ token_usage }) => token_usage.model_calls),
@@ -200,24 +200,14 @@ const DEAREST: Column<CostRow>[] = [
     sortBy: ({ agent_id }) => agent_id,
     cell: ({ agent_id }) => agent_id && <Text>{agent_id}</Text>,
   },
-  {
-    id: "model",
-    title: "Latest model",
-    sortBy: ({ model }) => model,
-    cell: ({ model }) => model && <Text>{model}</Text>,
-  },
+  textColumn("model", "Latest model"),
   countColumn("calls", "Calls", ({ model_calls }) => model_calls),
   countColumn("tokens", "Tokens", ({ total_tokens }) => total_tokens),
-  {
-    id: "cost_usd",
-    title: "Cost",
-    isMoney: true,
-    sortBy: ({ cost_usd }) => cost_usd,
-    cell: ({ session_id, cost_usd }) => (
-      <Link href={`${uiPath("sessions", session_id!)}?tab=calls`}>
-        <Money usd={cost_usd} />
-      </Link>
-    ),
-  },
+  moneyColumn(
+    "cost_usd",
+    "Cost",
+    undefined,
+    ({ session_id }) => `${uiPath("sessions", session_id!)}?tab=calls`,
+  ),
   callTimes(),
 ];

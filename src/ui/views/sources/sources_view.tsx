@@ -70,7 +70,7 @@ const COLUMNS: Column<SourceOfCalls>[] = [
   {
     id: "source",
     title: "Source",
-    sortBy: ({ source }) => source,
+    sortBy: true,
     cell: ({ source, lower_bound }) => (
       <>
         <Text>{source ?? "not recorded"}</Text>
@@ -81,20 +81,20 @@ const COLUMNS: Column<SourceOfCalls>[] = [
   {
     id: "agent_id",
     title: "Agent",
-    sortBy: ({ agent_id }) => agent_id,
+    sortBy: true,
     cell: ({ agent_id }) =>
       agent_id === null ? <span class="muted">all</span> : <AgentCell agent_id={agent_id} />,
   },
   {
     id: "machine",
     title: "Machine",
-    sortBy: ({ machine }) => machine,
+    sortBy: true,
     cell: ({ machine }) => machine === null ? <None /> : <Text>{machine}</Text>,
   },
   {
     id: "state",
     title: "State",
-    sortBy: ({ state }) => state,
+    sortBy: true,
     cell: ({ state, fault }) => (
       <>
         <Badge tone={TONES[state] ?? "neutral"}>{state}</Badge>
@@ -111,7 +111,7 @@ const COLUMNS: Column<SourceOfCalls>[] = [
     id: "cost_usd",
     title: "Cost",
     isMoney: true,
-    sortBy: ({ cost_usd }) => cost_usd,
+    sortBy: true,
     cell: ({ cost_usd, plan_usd }) => (
       <>
         <Money usd={cost_usd} />
@@ -142,7 +142,7 @@ const COLUMNS: Column<SourceOfCalls>[] = [
     id: "last_at",
     title: "Last call",
     isNumber: true,
-    sortBy: ({ last_at }) => last_at,
+    sortBy: true,
     cell: ({ first_at, last_at }) => (
       <>
         <Time at={last_at} />
@@ -156,7 +156,7 @@ const COLUMNS: Column<SourceOfCalls>[] = [
     id: "imported_at",
     title: "Last import",
     isNumber: true,
-    sortBy: ({ imported_at }) => imported_at,
+    sortBy: true,
     cell: ({ imported_at, files }) =>
       imported_at === null ? <None /> : (
         <>

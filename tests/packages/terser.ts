@@ -1,0 +1,1 @@
+export { minify } from "npm:terser@5.51.4";
