@@ -61,7 +61,10 @@ export interface Charge {
 /** Sums charges by hour, SKU, key, agent and tags; with `perCall` by call, too. */
 export class Charges {
   readonly #charges: Charge[] = [];
-  readonly #prices = new Map<string, { price: Price; charges: Map<string, Charge> }>();
+  /** By all that calls at one price have in common, and then by part. */
+  readonly #prices = new Map<string, Map<string, Price>>();
+  /** By all that calls of one charge have in common besides the price. */
+  readonly #groups = new Map<string, Map<Price, Charge>>();
   #hour = hourOf(0);
 
   constructor(private readonly isPerCall: boolean) {}
@@ -79,31 +82,29 @@ export class Charges {
   }
 
   add(call: ModelCall, rates: Rates | null): void {
-    const { lines, card, listRate } = splitCall(call, rates);
-    const { usage, provider, model, serviceTier, speed, inferenceGeo, priceId } = call;
+    const split = splitCall(call, rates);
     const at = startInUtc("hour", call.at);
     if (at !== this.#hour.at) this.#hour = hourOf(at);
     const tags = call.tags ? JSON.stringify(call.tags) : "{}";
-    const tier = card ? tierFor(card, usage.inputTokens).aboveInputTokens : undefined;
-    const sold = [provider, model, serviceTier, speed, inferenceGeo, modeOf(call), listRate].join("\0");
-    const common = this.isPerCall
-      ? call.callId
-      : [at, call.keyId, call.agentId, call.upstreamId, call.isEstimated, tags].join("\0");
-    let rounding = roundingOf(call, lines);
-    for (const line of lines) {
-      const key = `${sold}\0${line.model ?? ""}\0${line.part}\0${line.rate}\0${
-        line.rate === null ? "" : `${priceId}\0${tier}`
-      }`;
-      let at = this.#prices.get(key);
-      if (!at) {
-        at = { price: toPrice(call, line, { listRate, tier }), charges: new Map() };
-        this.#prices.set(key, at);
-      }
-      let charge = at.charges.get(common);
-      if (!charge) {
-        charge = {
+    const { keyId, agentId, upstreamId, isEstimated } = call;
+    const group = entryOf(
+      this.#groups,
+      this.isPerCall ? call.callId : `${at}\0${keyId}\0${agentId}\0${upstreamId}\0${isEstimated}\0${tags}`,
+      () => new Map<Price, Charge>(),
+    );
+    const priced = this.#pricesOf(call, split, true);
+    let rounding = roundingOf(call, split.lines);
+    for (const line of split.lines) {
+      const { part, model, rate } = line;
+      const key = rate !== null && split.tier !== undefined && model === undefined
+        ? part
+        : `${part}\0${model}\0${rate}`;
+      const prices = rate === null ? this.#pricesOf(call, split, false) : priced;
+      const price = entryOf(prices, key, () => toPrice(call, line, split));
+      const charge = entryOf(group, price, () => {
+        const made: Charge = {
           call,
-          price: at.price,
+          price,
           hour: this.#hour,
           tags,
           payer: UNKNOWN_PAYER,
@@ -111,43 +112,60 @@ export class Charges {
           roundingPicoUsd: 0n,
           cost: "",
         };
-        at.charges.set(common, charge);
-        this.#charges.push(charge);
-      }
+        this.#charges.push(made);
+        return made;
+      });
       charge.quantity += line.quantity;
-      const tokens = tokensOf(line, call, tier);
+      const tokens = tokensOf(line, call, split);
       if (tokens !== undefined) charge.tokens = (charge.tokens ?? 0) + tokens;
       charge.roundingPicoUsd += rounding;
       rounding = 0n;
     }
   }
+
+  /** Returns the prices of a call by part; those of parts without one are the same by every card. */
+  #pricesOf(call: ModelCall, { listRate, tier }: Split, isPriced: boolean): Map<string, Price> {
+    const { provider, model, serviceTier, speed, inferenceGeo, priceId } = call;
+    const sold = `${provider}\0${model}\0${serviceTier}\0${speed}\0${inferenceGeo}\0${
+      modeOf(call)
+    }\0${listRate}`;
+    return entryOf(this.#prices, isPriced ? `${sold}\0${priceId}\0${tier}` : sold, () => new Map());
+  }
 }
 
-/** Splits a call into parts, those without a rate last. `card` is null where no rate card explains its cost. */
-function splitCall(
-  call: ModelCall,
-  rates: Rates | null,
-): { lines: PriceLine[]; card: Rates | null; listRate?: bigint | undefined } {
+/** Returns the entry of a key, which is made if there is none yet. */
+function entryOf<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
+  let value = map.get(key);
+  if (value === undefined) map.set(key, value = make());
+  return value;
+}
+
+interface Split {
+  /** Those without a rate are last. */
+  lines: PriceLine[];
+  /** The lowest context of the tier of the rate card; undefined where no rate card explains the cost. */
+  tier?: number;
+  /** The cost by the list, where the provider has stated another. */
+  listRate?: bigint;
+}
+
+/** Splits a call into its parts. */
+function splitCall(call: ModelCall, rates: Rates | null): Split {
   const { usage, priceSource, listCostNanoUsd } = call;
   const price = valueOf(call);
   if (price === null) {
-    const quantity = usage.inputTokens + usage.outputTokens;
-    return { lines: [{ part: TOKENS, quantity, rate: null }], card: null };
+    return { lines: [{ part: TOKENS, quantity: usage.inputTokens + usage.outputTokens, rate: null }] };
   }
   const isStated = priceSource === "reported" || priceSource === "provider";
   const lines = rates && !isStated ? priceLines(rates, usage) : [];
   const unpriced = lines.filter(({ rate }) => rate === null);
-  if (lines.length > unpriced.length) {
-    return {
-      lines: unpriced.length === 0 ? lines : [...lines.filter(({ rate }) => rate !== null), ...unpriced],
-      card: rates,
-    };
+  if (rates && lines.length > unpriced.length) {
+    const priced = lines.filter(({ rate }) => rate !== null);
+    return { lines: [...priced, ...unpriced], tier: tierFor(rates, usage.inputTokens).aboveInputTokens };
   }
-  const listRate = listCostNanoUsd === undefined ? undefined : listCostNanoUsd * 1_000n;
   return {
     lines: [{ part: REQUESTS, quantity: 1, rate: price * 1_000n }, ...unpriced],
-    card: null,
-    listRate,
+    ...listCostNanoUsd !== undefined && { listRate: listCostNanoUsd * 1_000n },
   };
 }
 
@@ -165,7 +183,7 @@ function roundingOf({ planNanoUsd, costNanoUsd }: ModelCall, lines: readonly Pri
 function tokensOf(
   { part, quantity }: PriceLine,
   { usage }: ModelCall,
-  tier: number | undefined,
+  { tier }: Split,
 ): number | undefined {
   if (isTokenPart(part)) return quantity;
   return tier === undefined && (part === REQUESTS || part === TOKENS)

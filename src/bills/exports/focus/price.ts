@@ -44,7 +44,7 @@ export const modeOf = ({ planNanoUsd, statedReason }: ModelCall): Price["mode"] 
 export function toPrice(
   call: ModelCall,
   { part, rate, model = call.model }: PriceLine,
-  { listRate = rate ?? 0n, tier }: { listRate?: bigint | undefined; tier: number | undefined },
+  { listRate = rate ?? 0n, tier }: { listRate?: bigint | undefined; tier?: number | undefined },
 ): Price {
   const { provider, serviceTier, speed, inferenceGeo } = call;
   const isUnpriced = rate === null;
