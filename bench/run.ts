@@ -24,6 +24,7 @@ const all: Record<string, boolean> = {
   hooks: true,
   import: false,
   otlp: false,
+  reconcile: false,
   export: false,
 };
 /** Options that a benchmark takes itself: `import --thorough`. */

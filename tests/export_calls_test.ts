@@ -226,7 +226,16 @@ console.log(JSON.stringify((await db.runAndReadAll(${JSON.stringify(sql)})).getR
       );
       const lock = `--lock=${new URL("./packages/thorough.lock", import.meta.url).pathname}`;
       const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-        args: ["run", "-A", "--quiet", "--no-config", lock, "--cached-only", join(folder, "read.ts")],
+        args: [
+          "run",
+          "-RWENS",
+          "--allow-ffi",
+          "--quiet",
+          "--no-config",
+          lock,
+          "--cached-only",
+          join(folder, "read.ts"),
+        ],
       }).output();
       const said = new TextDecoder().decode(stdout);
       assert.ok(said, new TextDecoder().decode(stderr));

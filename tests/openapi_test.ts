@@ -23,11 +23,13 @@ Deno.test("the OpenAPI document has every route of the app, and no other", async
 
 /** The names from which clients in many languages have been generated: they never change. */
 const OPERATIONS = {
+  addBillLines: "POST /bills/imports/{import_id}/lines",
   applyDefinitions: "POST /apply",
   applyRepricing: "POST /repricings/{repricing_id}/apply",
   approveTicket: "POST /approvals/{ticket_id}/approve",
   cancelRun: "POST /runs/{run_id}/cancel",
   checkBudgets: "GET /budgets/check",
+  closeBillPeriod: "POST /bills/periods/close",
   createAlertRule: "POST /alerts/rules",
   createApiKey: "POST /keys",
   createBudget: "POST /budgets",
@@ -60,6 +62,7 @@ const OPERATIONS = {
   getPrices: "GET /prices",
   getReadiness: "GET /readyz",
   getRepricing: "GET /repricings/{repricing_id}",
+  getReconciliation: "GET /reconciliations/{reconciliation_id}",
   getStatement: "GET /statements",
   getRun: "GET /runs/{run_id}",
   getSession: "GET /sessions/{session_id}",
@@ -68,6 +71,7 @@ const OPERATIONS = {
   getDigest: "GET /digest",
   getSpendingSummary: "GET /costs/summary",
   getSnapshotSchema: "GET /schemas/snapshot/v1.json",
+  importBill: "POST /bills/imports",
   issueStatement: "POST /statements",
   listAgents: "GET /agents",
   listAgentSessions: "GET /agents/{agent_id}/sessions",
@@ -89,10 +93,15 @@ const OPERATIONS = {
   listCosts: "GET /costs",
   listCostTagKeys: "GET /costs/tag-keys",
   listImportedEvents: "GET /sessions/{session_id}/events/imported",
+  listBillImports: "GET /bills/imports",
+  listBillLines: "GET /bills/lines",
   listImportFiles: "GET /imports/files",
   listPlans: "GET /plans",
   listPrices: "GET /prices/rows",
   listRepricings: "GET /repricings",
+  listReconciliations: "GET /reconciliations",
+  listBillPeriods: "GET /bills/periods",
+  listVariances: "GET /reconciliations/{reconciliation_id}/variances",
   listRuns: "GET /runs",
   listSessionEvents: "GET /sessions/{session_id}/events",
   listSessions: "GET /sessions",
@@ -107,6 +116,8 @@ const OPERATIONS = {
   reportCalls: "POST /costs/events",
   reportPlanWindows: "POST /plans",
   repriceCalls: "POST /repricings",
+  reconcileBill: "POST /reconciliations",
+  reopenBillPeriod: "POST /bills/periods/reopen",
   reserveBudget: "POST /budgets/reservations",
   resendAlert: "POST /alerts/history/{alert_id}/resend",
   restoreSession: "POST /agents/snapshot/restore",
@@ -122,6 +133,7 @@ const OPERATIONS = {
   testAlertRule: "POST /alerts/rules/{rule_id}/test",
   testChannel: "POST /channels/{name}/test",
   undoRepricing: "POST /repricings/{repricing_id}/undo",
+  undoCorrections: "POST /reconciliations/{reconciliation_id}/undo",
   updateAlertRule: "PATCH /alerts/rules/{rule_id}",
   updateApiKey: "PATCH /keys/{key_id}",
   updateBudget: "PATCH /budgets/{budget_id}",
@@ -161,6 +173,8 @@ const REQUESTS: [method: string, path: string, body?: unknown, headers?: Headers
       fault: null,
     }],
   }],
+  ["GET", "/bills/imports?source=csv&limit=1"],
+  ["GET", "/bills/lines?source=csv&month=2026-11&state=replaced"],
   ["GET", "/imports/files?machine=laptop&importer=claude-code"],
   ["GET", "/sources?limit=1"],
   ["POST", "/plans", {
@@ -209,6 +223,8 @@ const REQUESTS: [method: string, path: string, body?: unknown, headers?: Headers
   ["POST", "/apply", { label: "team", dry_run: true, budgets: [{ name: "Team", limit_usd: 1, per: "day" }] }],
   ["POST", "/repricings", { unpriced: true }],
   ["GET", "/repricings?limit=5"],
+  ["GET", "/reconciliations?limit=5"],
+  ["GET", "/bills/periods?source=csv"],
   ["GET", "/exports/calls?after=1&limit=2"],
   ["GET", "/exports/focus?version=1.2&from=2026-11-01&to=2026-12-01&per_call=true"],
   ["POST", "/costs/events", [{ ...EVENT, call_id: "tagged", tags: { team: "a" } }]],
@@ -229,6 +245,15 @@ const REQUESTS: [method: string, path: string, body?: unknown, headers?: Headers
   ["GET", "/docs/page.js"],
   ["GET", "/"],
 ];
+
+const BILL_LINE = {
+  series: "cost",
+  category: "usage",
+  starts_at: "2026-11-25T00:00:00Z",
+  ends_at: "2026-11-26T00:00:00Z",
+  amount: "1.25",
+  currency: "USD",
+};
 
 /** The amount that a strict budget holds for a call of a process that has died. */
 const HOLD =
@@ -306,6 +331,28 @@ Deno.test("every operation responds as documented", async () => {
   await purser.api("GET", `/repricings/${repricing.repricing_id}`);
   await purser.api("POST", `/repricings/${repricing.repricing_id}/apply`);
   await purser.api("POST", `/repricings/${repricing.repricing_id}/undo`);
+  const csv = { source: "csv", file: { sha256: "1".repeat(64) } };
+  const bill = `/bills/imports/${(await purser.api("POST", "/bills/imports", csv)).body.import_id}/lines`;
+  const month = { source: "csv", month: "2026-10" };
+  const day = { starts_at: "2026-10-25T00:00:00Z", ends_at: "2026-10-26T00:00:00Z" };
+  await purser.api("POST", bill, {
+    offset: 0,
+    lines: [{ series: "usage", category: "usage", ...day }],
+    is_last: true,
+  });
+  const { reconciliation_id } = (await purser.api("POST", "/reconciliations", month)).body;
+  await purser.api("GET", `/reconciliations/${reconciliation_id}`);
+  await purser.api("GET", `/reconciliations/${reconciliation_id}/variances?cause=price`);
+  await purser.api("POST", `/reconciliations/${reconciliation_id}/undo`);
+  await purser.api("POST", "/bills/periods/close", month);
+  await purser.api("POST", "/bills/periods/reopen", { ...month, reason: "a new invoice" });
+  const file = { source: "csv", file: { sha256: "0".repeat(64) } };
+  const { import_id } = (await purser.api("POST", "/bills/imports", file)).body;
+  await purser.api("POST", `/bills/imports/${import_id}/lines`, {
+    offset: 0,
+    lines: [BILL_LINE],
+    is_last: true,
+  });
   const price = { provider: "a", model: "b", input_usd_per_million: 1, output_usd_per_million: 1 };
   const { price_id } = (await purser.api("PUT", "/prices/rows", price)).body;
   await purser.api("GET", "/prices/rows");

@@ -57,6 +57,22 @@ async function fill(purser: TestPurser): Promise<void> {
   assert.equal((await purser.api("POST", "/costs/events", calls)).status, 201);
 }
 
+/** Imports lines of a bill, by three imports. */
+async function fillBills(purser: TestPurser): Promise<void> {
+  for (const digit of ["1", "2", "3"]) {
+    const file = { source: "csv", file: { sha256: digit.repeat(64) } };
+    const { body: { import_id } } = await purser.api("POST", "/bills/imports", file);
+    const line = {
+      series: "usage",
+      category: "usage",
+      starts_at: "2026-11-25T00:00:00Z",
+      ends_at: "2026-11-26T00:00:00Z",
+    };
+    const lines = { offset: 0, is_last: true, lines: [{ ...line, model: digit }] };
+    assert.equal((await purser.api("POST", `/bills/imports/${import_id}/lines`, lines)).status, 200);
+  }
+}
+
 /** Follows the `Link` header from page to page. */
 async function followPages(purser: TestPurser, path: string): Promise<unknown[][]> {
   const pages: unknown[][] = [];
@@ -77,6 +93,7 @@ Deno.test("every list gives by pages of one entry what it gives at once", async 
     },
   });
   await fill(purser);
+  await fillBills(purser);
   const lists = await listsWith(purser, "cursor");
   for (
     const path of [
@@ -88,6 +105,8 @@ Deno.test("every list gives by pages of one entry what it gives at once", async 
       "/sessions?",
       "/repricings?",
       "/anomalies?",
+      "/bills/imports?",
+      "/bills/lines?",
     ]
   ) {
     assert.ok(lists.includes(path), `${path} has no pages`);
@@ -182,6 +201,7 @@ const WITHOUT_PAGES: Readonly<Record<string, string>> = {
   "/alerts/history": "the history keeps 500 alerts",
   "/alerts/history/{alert_id} deliveries": "one for each channel that was to be notified",
   "/alerts/history/{alert_id} past": "20 at most",
+  "/bills/periods": "one for each month of a source, 500 at most",
   "/budgets/check": "one for each budget that counts the call, all of which decide on it",
   "/budgets/{budget_id} holds": "the newest 100",
   "/budgets/{budget_id} warn_at": "5 at most",
@@ -204,6 +224,10 @@ const WITHOUT_PAGES: Readonly<Record<string, string>> = {
   "/me refusals": "10 at most",
   "/me sessions": "10 at most",
   "/prices sources": "one for each source of prices",
+  "/reconciliations/{reconciliation_id} bypass": "one for each key",
+  "/reconciliations/{reconciliation_id} causes": "one for each cause",
+  "/reconciliations/{reconciliation_id} others": "one for each currency",
+  "/reconciliations/{reconciliation_id} variances": "500 at most",
   "/repricings/{repricing_id} models": "500 at most",
   "/sessions/{session_id} models": "100 at most",
   "/sessions/{session_id}/tree agents": "1,000 at most, and those above them",

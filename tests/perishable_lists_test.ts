@@ -26,6 +26,8 @@ const LISTS: { file: string; list: string; fixture?: string }[] = [
   { file: "src/gateway/query.ts", list: "query parameters of clients" },
   { file: "src/gateway/targets.ts", list: "probes of clients", fixture: "tests/gateway/probes_test.ts" },
   { file: "src/gateway/wires/beta_headers.ts", list: "betas that change no price" },
+  { file: "src/bills/exports/focus/sellers.ts", list: "names of sellers on invoices" },
+  { file: "src/bills/reconcile/open_month.ts", list: "names of clouds in FOCUS files" },
   { file: "src/ledger/upstreams.ts", list: "headers with ids" },
   { file: "src/gateway/wires/known_fields.ts", list: "known fields of requests" },
   { file: "src/ingest/logs/provider_ids.ts", list: "ids that agents have of providers" },

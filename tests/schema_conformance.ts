@@ -151,7 +151,7 @@ export function testSchema(kind: DatabaseKind): void {
       `INSERT OR REPLACE INTO calls SELECT ${columns}, adjusts, at, agent_id, session_id, run_id, step, key_id, source,
         tools, provider, model, service_tier, response_id, input_tokens, output_tokens, cache_read_tokens,
         cache_write_tokens, cache_write_1h_tokens, reasoning_tokens, total_tokens, 7, unpriced, partly_priced,
-        unpriced_parts, price_source, price_id, duration_ms, is_estimated, details, tags, stated_nano_usd, stands, plan_nano_usd, request_id, root_session_id
+        unpriced_parts, price_source, price_id, duration_ms, is_estimated, details, tags, stated_nano_usd, stands, plan_nano_usd, request_id, root_session_id, upstream_id
         FROM calls WHERE call_id = 'a'`;
     const attempts = [
       "UPDATE calls SET cost_nano_usd = 1",

@@ -1,3 +1,5 @@
 /** The lines of providers' bills and their imports, as they are kept; `import/` has the sources. */
 export { type BillImport as KeptBillImport, listImports } from "./import/store_import.ts";
 export { type KeptLine as KeptBillLine, readBillLines } from "./lines/line_rows.ts";
+export { listPeriods, reopenPeriod } from "./periods/periods.ts";
+export { getReconciliation, listReconciliations, listVariances } from "./reconcile/stored_reconciliations.ts";

@@ -224,6 +224,8 @@ export const AUDIT_KINDS = [
   "repricing",
   "prices",
   "price",
+  "period",
+  "reconciliation",
   "upstream",
 ] as const;
 export type AuditKind = typeof AUDIT_KINDS[number];
@@ -243,6 +245,8 @@ export const AUDIT_ACTIONS = [
   "undone",
   "approved",
   "denied",
+  "closed",
+  "reopened",
 ] as const;
 export type AuditAction = typeof AUDIT_ACTIONS[number];
 

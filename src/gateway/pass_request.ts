@@ -1,4 +1,4 @@
-import { CANCELLED, type OpenCall, openCall, type UsageReport } from "../calls/mod.ts";
+import { CANCELLED, type OpenCall, openCall } from "../calls/mod.ts";
 import { mayPassHeader, withQuery } from "../config/mod.ts";
 import type { ByteReader } from "../kernel/byte_reader.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
@@ -6,10 +6,10 @@ import { logsDebug } from "../kernel/log.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { hasPlanHeaders } from "../plans/sources/mod.ts";
 import type { Fields } from "../pricing/usage/mod.ts";
-import { type AnswerIds, idsIn, type ModelCall } from "../ledger/mod.ts";
+import { idsIn, type ModelCall } from "../ledger/mod.ts";
 import { withAgentOfBody } from "./agent_of_body.ts";
 import { checkRequested, checkShown, fallbacksIn, keepModels } from "./allowed_models.ts";
-import { type AnswerReader, readAnswer } from "./answer_reader.ts";
+import { readAnswer } from "./answer_reader.ts";
 import { GatewayCall, termsOf } from "./call_request.ts";
 import { errorKindOf, noteEnd, noteStatus } from "./call_facts.ts";
 import type { GatewayContext, GatewayRequest } from "./context.ts";
@@ -18,11 +18,12 @@ import { answerHeaders, requestHeaders } from "./headers.ts";
 import { type HiddenSecrets, hideSecrets } from "./hidden_secrets.ts";
 import { estimateInputBytes } from "./input_size.ts";
 import { type Content, contentOf, letGo } from "./content.ts";
-import { beginCall, callTimesOf, type LiveCall } from "./live_calls.ts";
+import { beginCall, type LiveCall } from "./live_calls.ts";
 import { othersTurn, parseAnswer, parseBody } from "./parse_body.ts";
 import { CLIENT_LEFT, passStream } from "./pass_stream.ts";
 import { notePayer, notePlan, payerOf, stopBeforeCredits } from "./plan_meter.ts";
 import { checkQuery } from "./query.ts";
+import { type AnsweredCall, bookedFor, settleAnswer } from "./settle_answer.ts";
 import { checkModel, type Endpoint, findEndpoint } from "./targets.ts";
 import type { SendInit } from "./pooled_send.ts";
 import { decoded, type ProviderAnswer, readWhole } from "./provider_answer.ts";
@@ -167,7 +168,7 @@ async function sendCall(
         );
         try {
           const errorType = live.cancelledBy === CLIENT_LEFT ? CANCELLED : reader.errorKind;
-          await settle(ctx, { request, model, open, reader, isPlan, ids, live, readAt }, {
+          await settleAnswer(ctx, { request, model, open, reader, isPlan, ids, live, readAt }, {
             ...reader.report(brokenBy),
             errorType,
           });
@@ -236,7 +237,7 @@ async function passWhole(
   } catch (error) {
     const longest = model.maxOutputTokens ?? LONGEST_OUTPUT_TOKENS;
     reader.takeBody(undefined, Math.min(size, longest * BYTES_PER_TOKEN));
-    if (response.ok) await settle(ctx, call, reader.report(error));
+    if (response.ok) await settleAnswer(ctx, call, reader.report(error));
     else await open.refuse(error);
     throw noAnswer(provider, error, live, response.ok ? open.id : undefined);
   }
@@ -244,67 +245,13 @@ async function passWhole(
   const { status: statusCode } = response;
   if (response.ok || reader.hasTokens()) {
     const errorType = response.ok ? reader.errorKind : String(statusCode);
-    const made = await settle(ctx, call, { ...reader.report(), errorType });
+    const made = await settleAnswer(ctx, call, { ...reader.report(), errorType });
     if (made.costNanoUsd !== null) headers["x-purser-cost-usd"] = formatUsd(made.costNanoUsd);
   } else await open.refuse(Object.assign(new Error(`status ${statusCode}`), { statusCode }));
   checkStatus(provider, response);
   if (response.ok) noteEnd(request, reader, undefined);
   else noteStatus(request, response, reader.errorKind);
   return { status: response.status, headers, body: hidden.inBytes(bytes) };
-}
-
-/** A call of which the answer is read. */
-interface AnsweredCall {
-  request: GatewayRequest;
-  model: ModelRequest;
-  open: OpenCall;
-  reader: AnswerReader;
-  /** True if a plan pays for it, as the headers of the answer say. */
-  isPlan: boolean;
-  /** The ids in the headers of the answer. */
-  ids: AnswerIds;
-  live: LiveCall;
-  readAt: number;
-}
-
-/** Books a call by what its answer has reported. */
-async function settle(
-  { gateway, clock }: GatewayContext,
-  { request, open, reader, isPlan, ids, live: { sentAt }, readAt }: AnsweredCall,
-  report: UsageReport,
-): Promise<ModelCall> {
-  const answeredAt = clock.monotonic();
-  const made = await bookedFor(
-    request,
-    open.settle({ ...report, isPlan, ids }, {
-      outputBytes: () => reader.outputBytes,
-      textBytes: () => reader.textBytes,
-    }),
-  );
-  if (sentAt !== undefined) {
-    const times = callTimesOf(gateway, request.target.provider);
-    times.before.add((sentAt - readAt) / 1000);
-    times.provider.add((answeredAt - sentAt) / 1000);
-    times.booking.add((clock.monotonic() - answeredAt) / 1000);
-  }
-  const { sessionId, costNanoUsd } = made;
-  if (sessionId !== null && costNanoUsd !== null) gateway.lastCosts.set(sessionId, costNanoUsd);
-  return made;
-}
-
-/** Returns the error for a call that can't be booked. It is not `unavailable`: clients would send the call again, and pay again. */
-async function bookedFor<T>(request: GatewayRequest, booking: Promise<T>): Promise<T> {
-  try {
-    return await booking;
-  } catch (error) {
-    const { cause } = error as Error;
-    request.note?.({
-      error_code: "internal",
-      reason: `it could not be booked: ${messageOf(cause ?? error)}`,
-    });
-    const reason = error instanceof PurserError && error.code !== "internal" ? `: ${error.message}` : "";
-    throw new PurserError("internal", `Cannot book a model call that was made${reason}`, { cause: error });
-  }
 }
 
 /** Passes on a request that costs nothing. Of the models, a key sees only those that it may call. */

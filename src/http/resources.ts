@@ -52,6 +52,10 @@ export const RESOURCES = [
   { prefixes: ["/exports"], load: () => import("./routes/exports.ts") },
   { prefixes: ["/statements"], load: () => import("./routes/statements.ts") },
   { prefixes: ["/repricings"], load: () => import("./routes/repricings.ts") },
+  {
+    prefixes: ["/reconciliations", "/bills/periods"],
+    load: () => import("./routes/reconciliations.ts"),
+  },
   { prefixes: ["/budgets"], load: () => import("./routes/budgets.ts") },
   { prefixes: ["/approvals"], load: () => import("./routes/approvals.ts") },
   { prefixes: ["/alerts"], load: () => import("./routes/alerts.ts") },

@@ -23,7 +23,7 @@ export {
   upstreamIdOf,
 } from "./upstreams.ts";
 export { sumSteps, toCostEvent } from "./cost_events.ts";
-export { toOtherModels, usageFromWire } from "./other_models.ts";
+export { partsFromWire, toOtherModels, usageFromWire } from "./other_models.ts";
 export { MAX_AHEAD_MS, type ModelCall, valueOf } from "./model_call.ts";
 export { ENTRY, isStanding, withAdjustments, withEntries } from "./adjustments.ts";
 export { detailsOf } from "./call_details.ts";

@@ -83,6 +83,13 @@ export const mergeJson = (first: string, second: string): string =>
   onlySqlite(`json_patch(${first}, ${second})`) +
   onlyPostgres(`CAST(CAST(${first} AS jsonb) || CAST(${second} AS jsonb) AS TEXT)`);
 
+/** SQL for a JSON object without some fields. */
+export const withoutFields = (object: string, fields: readonly string[]): string =>
+  onlySqlite(`json_remove(${object}, ${fields.map((name) => `'$.${name}'`).join(", ")})`) +
+  onlyPostgres(
+    `CAST(CAST(${object} AS jsonb) - ARRAY[${fields.map((name) => `'${name}'`).join(", ")}] AS TEXT)`,
+  );
+
 /** Returns the text of a statement for SQLite, which keeps that of a table: without the parts for PostgreSQL. */
 export const toSqlite = (sql: string): string => sql.replace(/\/\*\+(.*?)\*\/|\/\*!.*?\*\//gs, "$1");
 

@@ -37,6 +37,7 @@ export {
   NOT_INDEXED,
   ORDERED_JOIN,
   wide,
+  withoutFields,
 } from "./dialect.ts";
 export { leaseNow, leaseTime } from "./lease_clock.ts";
 export {

@@ -289,7 +289,7 @@ export const FAKE_BILLS: readonly FakeBill[] = [
   },
 ];
 
-/** What a fake API does besides answering. */
+/** The mishaps of a fake API. */
 export interface Mishaps {
   /** Statuses of the next answers. */
   statuses?: { status: number; headers?: Record<string, string> }[];

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
-import { newPlace, type Place } from "../harness/cli_process.ts";
+import { newPlace, type Place, start } from "../harness/cli_process.ts";
 import { inProcess as purser } from "../harness/in_process.ts";
+import { blocks, readDocument, runLines } from "../harness/documents.ts";
+import { inDirectory } from "../harness/in_directory.ts";
 import { FAKE_BILLS, fakeApi, KEY } from "./fakes.ts";
 
 /** `purser bills` over files and over a server that answers as an API does. */
@@ -130,7 +132,7 @@ Deno.test("a later file of a whole month replaces the lines that it has no more"
 Deno.test("a file that can't be read as a bill books nothing, and says why", async () => {
   await using place = await newPlace();
   const head = FOCUS.aws.split("\n")[0]!;
-  const cut = (await gzip(FOCUS.aws.repeat(2))).slice(0, -12);
+  const cut = (await gzip(FOCUS.aws)).slice(0, -12);
   const files: [name: string, content: string | Uint8Array, args: string[], message: RegExp][] = [
     ["half.csv", FOCUS.aws.slice(0, 700), [], /line \d has \d+ cells, and the first has 16; is it whole\?/],
     ["quote.csv", `${head}\n"123`, [], /it ends in a quoted cell; is it whole\?/],
@@ -149,7 +151,7 @@ Deno.test("a file that can't be read as a bill books nothing, and says why", asy
       "number.csv",
       FOCUS.aws.replace("123,1.25", '123,"1,25"'),
       [],
-      /the amount of a line of a bill: 1,25 is not a number/,
+      /1,25 is not a number/,
     ],
     ["time.csv", FOCUS.aws.replace("2026-11-25T10", "25.11.2026 10"), [], /ChargePeriodStart is no time/],
   ];
@@ -167,8 +169,8 @@ Deno.test("a file that can't be read as a bill books nothing, and says why", asy
     assert.equal((await json(place, "lines")).count, 0, name);
   }
   const { code, err } = await run(place, "import", "focus", "--file", `${place.folder}/none.csv`);
-  assert.equal(code, 4, err);
-  assert.match(err, /Cannot read .*none\.csv: no such file/);
+  assert.equal(code, 1, err);
+  assert.match(err, /Cannot read the bill .*none\.csv: no such file/);
 });
 
 Deno.test("a table is read by the names of its columns, and never takes cents for dollars", async () => {
@@ -259,6 +261,39 @@ Deno.test("a bill is imported from an API, by the key and the address of the con
   }
 });
 
+Deno.test("a process that is killed in the middle of an import leaves nothing to see, and the next one goes on", async () => {
+  await using place = await newPlace();
+  const api = fakeApi(FAKE_BILLS.find(({ source }) => source === "anthropic")!);
+  const [hanging, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let hangs = true;
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    if (hangs && new URL(request.url).searchParams.has("page")) {
+      hanging.resolve();
+      await released.promise;
+    }
+    return await api.fetch(request.url, { headers: request.headers });
+  });
+  const entry = { source: "anthropic", base_url: `http://127.0.0.1:${server.addr.port}` };
+  Object.assign(place.env, {
+    ANTHROPIC_ADMIN_KEY: KEY,
+    PURSER_CONFIG_JSON: JSON.stringify({ bill_imports: [entry] }),
+  });
+  const args = ["import", "anthropic", "--since", "2026-11-24", "--until", "2026-11-26"];
+  const child = start(place, ["bills", ...args]);
+  await hanging.promise;
+  child.kill("SIGKILL");
+  await child.output();
+  released.resolve();
+  assert.equal((await json(place, "lines")).count, 0);
+  const [cut] = await json(place, "list");
+  assert.deepEqual([cut.status, cut.lines], ["in_progress", 8]);
+  hangs = false;
+  const asked = api.asked.length;
+  assert.equal((await json(place, ...args)).import_id, cut.import_id);
+  assert.deepEqual((await json(place, "lines")).sums, { USD: "1.0288384" });
+  assert.equal(api.asked.length, asked + 1);
+});
+
 Deno.test("what a bill can't be imported with is refused before anything is asked", async () => {
   await using place = await newPlace();
   const faults: [string[], RegExp][] = [
@@ -266,7 +301,7 @@ Deno.test("what a bill can't be imported with is refused before anything is aske
     [["import", "focus"], /it is read from a file; give it by --file/],
     [["import", "copilot", "--month", "2026-11"], /its account is not named; give it by --account/],
     [["import", "openrouter", "--month", "2026-01"], /it has the last 31 days only; begin at/],
-    [["import", "openai", "--month", "2099-01"], /the window is empty, or has not begun/],
+    [["import", "openai", "--month", "2099-01"], /2099-01 is in the future/],
     [["import", "openai", "--month", "2026-13"], /2026-13 is not a month/],
     [["import", "openai", "--month", "2026-11", "--since", "7d"], /--month together with --since/],
     [["import", "openai", "--file", "x"], /openai is read from its API/],
@@ -279,4 +314,47 @@ Deno.test("what a bill can't be imported with is refused before anything is aske
   const sources = await json(place, "sources");
   assert.ok(sources.every(({ seen, holes }: { seen: string; holes: string[] }) => seen && holes.length > 0));
   assert.match((await run(place, "sources")).out, /anthropic .*ANTHROPIC_ADMIN_KEY/);
+});
+
+Deno.test("the commands of docs/bills.md work as they are written, and its table has every source", () =>
+  inDirectory(async (directory) => {
+    const document = await readDocument("docs/bills.md");
+    const lines = blocks(document, "sh").join("").trim().split("\n");
+    await Deno.writeTextFile(`${directory}/bill.csv`, blocks(document, "csv").join(""));
+    const output = await runLines(
+      lines.map((line) => line.replace("bill.csv", `${directory}/bill.csv`)),
+      directory,
+    );
+    assert.match(output, /Imported 2 lines of csv: 2 new, 0 replaced[^]*Billed: 1\.25 USD/);
+    await using place = await newPlace();
+    const sources: { name: string; key: string | null; scope: string; holes: string[] }[] = await json(
+      place,
+      "sources",
+    );
+    for (const { name, key, scope, holes } of sources) {
+      const access = key === null ? "a file" : `\`${key}\`: ${scope}`;
+      const row = new RegExp(`^\\| \\\`${name}\\\` +\\| (.*?) +\\| (.*?) +\\|$`, "m").exec(document);
+      assert.deepEqual(row?.slice(1), [access, holes.join("; ")], name);
+    }
+  }));
+
+Deno.test("the source of docs/bills.md is loaded from plugins, and reads a file", async () => {
+  await using place = await newPlace();
+  const [code] = blocks(await readDocument("docs/bills.md"), "ts");
+  const plugin = await write(place, "acme.ts", code!);
+  const broken = await write(
+    place,
+    "broken.ts",
+    "export default ({ defineBillSource }) => ({ ...defineBillSource({}), contract: 9 });",
+  );
+  place.env.PURSER_CONFIG_JSON = JSON.stringify({ plugins: [plugin] });
+  const file = await write(place, "acme.csv", "day,model,usd\n2026-11-25,m,0.5\n");
+  assert.match((await run(place, "import", "acme", "--file", file)).out, /^Imported 1 line of acme: 1 new/);
+  assert.ok((await json(place, "sources")).some(({ name }: { name: string }) => name === "acme"));
+  place.env.PURSER_CONFIG_JSON = JSON.stringify({ plugins: [broken] });
+  const { err } = await run(place, "import", "acme", "--file", file);
+  assert.match(
+    err,
+    /Cannot load the plugin .*broken\.ts: it was written for version 9 of the contract of bills/,
+  );
 });

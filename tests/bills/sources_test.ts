@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { loadSource } from "../../src/bills/import/mod.ts";
+import { importDueBills, loadSource } from "../../src/bills/import/mod.ts";
 import { addDecimals } from "../../src/bills/lines/mod.ts";
 import { BILL_SOURCES } from "../../src/bills/sources/registry.ts";
 import type { BillSource } from "../../src/bills/sources/bill_source.ts";
-import { fixedClock } from "../../src/kernel/clock.ts";
+import { loadConfig } from "../../src/config/mod.ts";
+import { DAY_MS, fixedClock } from "../../src/kernel/clock.ts";
 import { openTestPurser } from "../harness/test_purser.ts";
 import { FAKE_BILLS, fakeApi, type FakeBill, KEY, type Mishaps } from "./fakes.ts";
 
@@ -255,3 +256,51 @@ for (const bill of FAKE_BILLS) {
     });
   }
 }
+
+Deno.test("a server imports the sources of its config once a day, and all of the last month from the 1st to the 5th", async () => {
+  const bill = FAKE_BILLS.find(({ source }) => source === "copilot")!;
+  const api = fakeApi(bill);
+  const clock = fixedClock(NOW);
+  const config = await loadConfig({
+    env: {
+      PURSER_DB: ":memory:",
+      PURSER_CONFIG_JSON: `{"bill_imports":[{"source":"copilot","account":"acme","key_env":"OTHER_KEY"}]}`,
+    },
+  });
+  await using purser = await openTestPurser({
+    ...{ clock, fetch: api.fetch, env: { OTHER_KEY: KEY } },
+    config: { billImports: config.billImports },
+  });
+  const days = async () => {
+    const before = api.asked.length;
+    await importDueBills(purser.core);
+    return api.asked.slice(before).map((url) => new URL(url).searchParams).map((query) =>
+      `${query.get("month")}-${query.get("day")}`
+    );
+  };
+  assert.deepEqual(await days(), ["11-23", "11-24", "11-25", "11-26"]);
+  assert.deepEqual(await days(), []);
+  clock.advance(DAY_MS);
+  api.mishaps.statuses = [{ status: 403 }];
+  assert.equal((await days()).length, 1);
+  assert.match(JSON.stringify(purser.logs), /A bill could not be imported.*scope/);
+  assert.deepEqual(await days(), ["11-24", "11-25", "11-26", "11-27"]);
+  clock.advance(4 * DAY_MS);
+  const all = await days();
+  assert.deepEqual([all.length, all[0], all.at(-1)], [31, "11-1", "12-1"]);
+  const { body } = await purser.api("GET", "/bills/imports");
+  assert.deepEqual(body.map(({ status }: { status: string }) => status), ["done", "done", "failed", "done"]);
+});
+
+Deno.test("an entry of bill_imports that can't be used is named", async () => {
+  const faults: [string, RegExp][] = [
+    [`{"account":"a"}`, /bill_imports\[0\]\.source/],
+    [`{"source":"openai","key_evn":"A"}`, /key_evn.*did you mean key_env\?/],
+    [`{"source":"openai","key_env":"A","key_file":"/b"}`, /key_file: cannot be combined with key_env/],
+    [`{"source":"openai","base_url":"ftp://x"}`, /base_url: must be an http/],
+  ];
+  for (const [entry, message] of faults) {
+    const env = { PURSER_DB: ":memory:", PURSER_CONFIG_JSON: `{"bill_imports":[${entry}]}` };
+    await assert.rejects(loadConfig({ env }), message);
+  }
+});

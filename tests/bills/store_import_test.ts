@@ -16,6 +16,7 @@ import {
 import type { BillLine } from "../../src/bills/lines/bill_line.ts";
 import { addDecimals, movePoint } from "../../src/bills/lines/decimal.ts";
 import { readBillLines } from "../../src/bills/lines/line_rows.ts";
+import { readCsv } from "../../src/bills/sources/read_csv.ts";
 import { DAY_MS, fixedClock } from "../../src/kernel/clock.ts";
 import { createIds } from "../../src/kernel/ids.ts";
 import { dialectKinds } from "../harness/databases.ts";
@@ -278,5 +279,23 @@ Deno.test("movePoint() and addDecimals() are exact, as of integers", () => {
         );
       },
     ),
+  );
+});
+
+Deno.test("readCsv() reads any cells, quoted or not, in chunks of any size", async () => {
+  const cell = fc.string({ unit: fc.constantFrom("a", ",", '"', "\n", "\r\n", " ", "é") });
+  const rows = fc.integer({ min: 2, max: 4 }).chain((width) =>
+    fc.array(fc.array(cell, { minLength: width, maxLength: width }), { minLength: 1, maxLength: 5 })
+  );
+  await fc.assert(
+    fc.asyncProperty(rows, fc.integer({ min: 1, max: 7 }), fc.boolean(), async (rows, size, hasEnd) => {
+      const quoted = (text: string) => /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+      const text = rows.map((cells) => cells.map(quoted).join(",")).join("\r\n") + (hasEnd ? "\n" : "");
+      async function* chunks() {
+        yield "\uFEFF";
+        for (let at = 0; at < text.length; at += size) yield text.slice(at, at + size);
+      }
+      assert.deepEqual(await Array.fromAsync(readCsv(chunks())), rows);
+    }),
   );
 });

@@ -211,6 +211,8 @@ async function newPlace(name: string, database: Database): Promise<Place> {
       approval_timeout_seconds: 0,
     }),
   );
+  const bill = "starts_at,model,amount\n2026-11-25,mistral-large,2\n2026-11-26,mistral-small,-0.25\n";
+  await Deno.writeTextFile(`${folder}/bill.csv`, bill);
   if (!sqld) await Deno.writeTextFile(`${folder}/books.db`, ""); // as an empty database: commands read it first
   const { PATH = "", HOME = "" } = readEnvironment();
   return {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { sha256Hex } from "../../src/kernel/encoding.ts";
 import { type Permission, permissionsOf } from "../../src/http/mod.ts";
 import { withAccessCheck } from "../../src/http/server/mod.ts";
 import type { Scope } from "../../src/contract/values.ts";
@@ -271,6 +272,17 @@ async function populate(
     include_reported: true,
     apply: true,
   });
+  const bill = { source: "csv", account: agent, file: { sha256: await sha256Hex(agent), how: mark } };
+  const { import_id } = await expect(200, "POST", "/bills/imports", bill);
+  const whole = {
+    source: "csv",
+    account: `${agent} bill`,
+    file: { sha256: await sha256Hex(`${agent} bill`), how: mark },
+  };
+  const { import_id: whole_id } = await expect(200, "POST", "/bills/imports", whole);
+  await expect(200, "POST", `/bills/imports/${whole_id}/lines`, { offset: 0, lines: [], is_last: true });
+  const month = { source: "csv", account: whole.account, month: "2026-10" };
+  const { reconciliation_id } = await expect(200, "POST", "/reconciliations", month);
   const key = { name: mark, scopes: ["read", "call"], agent_id: agent };
   const key_id = hasKeys ? (await expect(201, "POST", "/keys", key)).key_id : "key_none";
   const price = { provider: mark, model: mark, input_usd_per_million: 1, output_usd_per_million: 1 };
@@ -292,6 +304,8 @@ async function populate(
       ticket_id,
       reservation_id,
       repricing_id,
+      import_id,
+      reconciliation_id,
       key_id,
     },
     name: "log",

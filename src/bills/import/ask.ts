@@ -1,4 +1,4 @@
-import { MINUTE_MS } from "../../kernel/clock.ts";
+import { type Clock, MINUTE_MS } from "../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { parseWithNumberTexts } from "../../kernel/json/number_texts.ts";
 import { withoutRedirects } from "../../kernel/single_send.ts";
@@ -7,7 +7,7 @@ import { BillRefusal, type BillRequest, type BillSource, type FetchContext } fro
 /** The parts that requests to the API of a source need. */
 export interface AskContext {
   fetch: typeof globalThis.fetch;
-  clock: { now(): number };
+  clock: Pick<Clock, "now" | "sleep">;
   signal?: AbortSignal | undefined;
 }
 
@@ -41,8 +41,9 @@ export function createAsk(
   const say = (state: string) => `Cannot read the bill of ${name}: ${state}`;
   const send = withoutRedirects(ctx.fetch, (reason) => new BillRefusal(302, "provider_error", say(reason)));
   return async (request) => {
-    const timeout = AbortSignal.timeout(TIMEOUT_MS);
-    const signal = ctx.signal === undefined ? timeout : AbortSignal.any([timeout, ctx.signal]);
+    const over = new AbortController();
+    void ctx.clock.sleep(TIMEOUT_MS, over.signal).then(() => over.abort(new Error("it takes over a minute")));
+    const signal = ctx.signal === undefined ? over.signal : AbortSignal.any([over.signal, ctx.signal]);
     const { headers, body } = request;
     let response: Response;
     let text: string;
@@ -65,6 +66,8 @@ export function createAsk(
         undefined,
         say(`${origin} gives no answer: ${messageOf(error).replaceAll(key, "…")}`),
       );
+    } finally {
+      over.abort();
     }
     const { status } = response;
     if (status >= 500 || PASSING.includes(status)) {

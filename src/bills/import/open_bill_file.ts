@@ -1,39 +1,30 @@
 import { createHash } from "node:crypto";
 import { PurserError } from "../../kernel/errors.ts";
-import { files } from "../../kernel/files/files.ts";
-import { systemReason } from "../../kernel/system_errors.ts";
+import { readChunks } from "../../kernel/files/read_chunks.ts";
 import type { BillFile } from "../sources/bill_source.ts";
 
-const CHUNK_BYTES = 256 * 1024;
-
-async function* chunksOf(path: string): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const file = await files.openToRead(path);
-  try {
-    for (;;) {
-      const chunk = new Uint8Array(CHUNK_BYTES);
-      const count = await file.read(chunk);
-      if (count === 0) return;
-      yield chunk.subarray(0, count);
-    }
-  } finally {
-    await file.close();
-  }
+/** A stream of the same chunks: TypeScript's `dom` has no `ReadableStream.from`. */
+function streamOf(chunks: AsyncGenerator<Uint8Array<ArrayBuffer>>): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await chunks.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: async () => void await chunks.return(undefined),
+  });
 }
 
-/** Opens a file with lines of a bill, which may be compressed by gzip. Throws `not_found`, or `invalid` where it is cut off. */
+/** Opens a file with lines of a bill, which may be compressed by gzip. Throws `invalid` where it can't be read, or is cut off. */
 export async function openBillFile(
   path: string,
   columns: Readonly<Record<string, string>>,
 ): Promise<BillFile & { sha256: string }> {
   const hash = createHash("sha256");
   let isGzip: boolean | undefined;
-  try {
-    for await (const chunk of chunksOf(path)) {
-      isGzip ??= chunk[0] === 0x1f && chunk[1] === 0x8b;
-      hash.update(chunk);
-    }
-  } catch (cause) {
-    throw new PurserError("not_found", `Cannot read ${path}: ${systemReason(cause)}`, { cause });
+  for await (const chunk of readChunks(path, "the bill")) {
+    isGzip ??= chunk[0] === 0x1f && chunk[1] === 0x8b;
+    hash.update(chunk);
   }
   const refuse = (fault: string, cause: unknown) =>
     new PurserError("invalid", `Cannot import ${path}: ${fault}; is it whole?`, { cause });
@@ -42,7 +33,7 @@ export async function openBillFile(
     columns,
     sha256: hash.digest("hex"),
     async *text() {
-      const bytes = ReadableStream.from(chunksOf(path));
+      const bytes = streamOf(readChunks(path, "the bill"));
       const plain = isGzip ? bytes.pipeThrough(new DecompressionStream("gzip")) : bytes;
       const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
       try {

@@ -8,11 +8,11 @@ export interface Decimal {
 
 const DECIMAL = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,9}))?$/;
 
-/** The most digits before and after the point: providers have stated 39 decimals, as of 2026-06. */
+/** The most digits before and after the point: providers have stated 39 decimals in 2026-06. */
 const MAX_DIGITS = 200;
 
 /**
- * Reads a decimal number from its text. A zero may have any exponent: OpenAI's costs have `0E-6176`, as of 2026-06.
+ * Reads a decimal number from its text. A zero may have any exponent: OpenAI's costs have `0E-6176` since 2026-06.
  *
  * @throws {PurserError} `invalid` for what is no number, or has more than 200 digits before or after the point
  */

@@ -52,6 +52,13 @@ export class Answer {
   }
 }
 
+/** Returns the dimensions that a row states; undefined without any. */
+export function statedOf(named: Readonly<Record<string, unknown>>): Record<string, string> | undefined {
+  const texts = Object.entries(named).map(([name, value]) => [name, textOf(value)] as const);
+  const stated = texts.filter((pair): pair is readonly [string, string] => pair[1] !== undefined);
+  return stated.length === 0 ? undefined : Object.fromEntries(stated);
+}
+
 /** Returns a text or the text of a number; undefined for an empty one and any other value. */
 export function textOf(value: unknown): string | undefined {
   if (typeof value === "boolean") return String(value);

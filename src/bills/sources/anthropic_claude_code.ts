@@ -1,6 +1,6 @@
 import { DAY_MS, toIso } from "../../kernel/clock.ts";
 import { movePoint } from "../lines/decimal.ts";
-import { Answer, textOf, timeOf, windowsOf } from "./answer.ts";
+import { Answer, statedOf, textOf, timeOf, windowsOf } from "./answer.ts";
 import { ANTHROPIC_ACCESS, ANTHROPIC_TERMS } from "./anthropic_parts.ts";
 import { defineBillSource, fetchAll } from "./bill_source.ts";
 
@@ -48,8 +48,6 @@ function readActors(body: unknown) {
     const row = answer.fields(entry, "row", ROW);
     const actor = answer.fields(row.actor ?? {}, "actor", ["type", "email_address", "api_key_name"]);
     const startsAt = timeOf(row.date, "date");
-    const customer = textOf(row.customer_type);
-    const terminal = textOf(row.terminal_type);
     for (const model of answer.list(row.model_breakdown ?? [], "model_breakdown")) {
       const { tokens, estimated_cost, ...named } = answer.fields(model, "model_breakdown", [
         ...["model", "tokens", "estimated_cost"],
@@ -62,7 +60,7 @@ function readActors(body: unknown) {
         model: textOf(named.model),
         actor: textOf(actor.email_address) ?? textOf(actor.api_key_name),
         isEquivalent: true,
-        other: { ...(customer && { customer_type: customer }), ...(terminal && { terminal_type: terminal }) },
+        other: statedOf({ customer_type: row.customer_type, terminal_type: row.terminal_type }),
       };
       const counts = answer.fields(tokens ?? {}, "tokens", [
         "input",

@@ -13,27 +13,21 @@ import { defineBillSource, fetchAll } from "./bill_source.ts";
 
 const COST_FIELDS = ["amount", "currency", "description", "cost_type", "token_type"];
 
-/** The report of each series: its dimensions, its buckets, and the most of these that a page has. */
+const USAGE = {
+  path: "/v1/organizations/usage_report/messages",
+  groupBy: ["api_key_id", "model", "workspace_id", "service_tier", "context_window", "inference_geo"],
+};
+/** The reports: their buckets, and the most of these that a page has. */
 const REPORTS = {
-  usage: {
-    path: "/v1/organizations/usage_report/messages",
-    width: "1h",
-    limit: 168,
-    groupBy: ["api_key_id", "model", "workspace_id", "service_tier", "context_window", "inference_geo"],
-  },
-  minutes: {
-    path: "/v1/organizations/usage_report/messages",
-    width: "1m",
-    limit: 1_440,
-    groupBy: ["api_key_id", "model", "workspace_id", "service_tier", "context_window", "inference_geo"],
-  },
+  usage: { ...USAGE, width: "1h", limit: 168 },
+  minutes: { ...USAGE, width: "1m", limit: 1_440 },
   cost: {
     path: "/v1/organizations/cost_report",
     width: "1d",
     limit: 31,
     groupBy: ["workspace_id", "description"],
   },
-} as const;
+};
 
 /** Anthropic's legacy usage and cost reports. */
 export default defineBillSource({

@@ -17,7 +17,7 @@ export interface BillSource extends BillTerms {
   title: string;
   /** The date and the source of the document that it was written by. */
   seen: string;
-  /** What its lines can't show, a sentence each. */
+  /** The facts that its lines can't show, a sentence each. */
   holes: readonly string[];
   /** The series that an answer has for all of its window: earlier lines in it that it has no more are replaced. */
   series: readonly BillSeries[];
@@ -121,9 +121,6 @@ export function defineBillSource(source: Omit<BillSource, "contract">): BillSour
 /** Statuses of an answer to a page's token that has expired, or is of another query. */
 const EXPIRED = [400, 404, 410, 422];
 
-/** What one answer says; `next` is the provider's token of the next page. */
-export type ReadAnswer = BillPage;
-
 /**
  * Fetches the pages of several requests, one after the other; the token of a page names its request. `ask` makes the request of a page
  * of the provider's token, and `read` reads its answer.
@@ -134,7 +131,7 @@ export async function* fetchAll<Part>(
   parts: readonly Part[],
   { requestOf, read }: {
     requestOf(part: Part, token: string | undefined): BillRequest;
-    read(answer: unknown, part: Part, token: string | undefined): ReadAnswer;
+    read(answer: unknown, part: Part, token: string | undefined): BillPage;
   },
 ): AsyncGenerator<BillPage> {
   let [first, token] = page === undefined ? [0, undefined] : JSON.parse(page) as [number, string?];
@@ -146,8 +143,8 @@ export async function* fetchAll<Part>(
           EXPIRED.includes(error.status);
         throw isExpired ? new PageExpired(error.message, { cause: error }) : error;
       });
-      const read_ = read(answer, parts[index]!, sent);
-      token = read_.next;
+      const said = read(answer, parts[index]!, sent);
+      token = said.next;
       if (token !== undefined && token === sent) {
         throw new PurserError(
           "provider_error",
@@ -156,7 +153,7 @@ export async function* fetchAll<Part>(
       }
       const isLast = token === undefined && index === parts.length - 1;
       const next = token === undefined ? [index + 1] : [index, token];
-      yield { ...read_, next: isLast ? undefined : JSON.stringify(next) };
+      yield { ...said, next: isLast ? undefined : JSON.stringify(next) };
     } while (token !== undefined);
   }
 }

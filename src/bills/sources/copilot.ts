@@ -1,5 +1,5 @@
 import { DAY_MS } from "../../kernel/clock.ts";
-import { Answer, textOf, windowsOf } from "./answer.ts";
+import { Answer, statedOf, textOf, windowsOf } from "./answer.ts";
 import { defineBillSource, fetchAll } from "./bill_source.ts";
 
 const ITEM = [
@@ -63,7 +63,6 @@ function readDay(body: unknown, day: { from: number }) {
   ]);
   for (const entry of answer.list(usageItems, "usageItems")) {
     const item = answer.fields(entry, "item", ITEM);
-    const product = textOf(item.product);
     answer.lines.push({
       series: "cost",
       category: "usage",
@@ -76,7 +75,7 @@ function readDay(body: unknown, day: { from: number }) {
       amount: textOf(item.netAmount),
       listAmount: textOf(item.grossAmount),
       currency: "USD",
-      ...(product && { other: { product } }),
+      other: statedOf({ product: item.product }),
     });
   }
   return { lines: answer.lines, unknown: answer.unknown, account: textOf(organization) };

@@ -2,7 +2,7 @@ import { DAY_MS } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { BILL_CATEGORIES, type BillCategory, type BillLine } from "../lines/bill_line.ts";
 import { movePoint } from "../lines/decimal.ts";
-import { type Answer, timeOf } from "./answer.ts";
+import { type Answer, statedOf, timeOf } from "./answer.ts";
 import { type BillFile, defineBillSource } from "./bill_source.ts";
 import { readTable, type Row } from "./tables.ts";
 
@@ -86,7 +86,6 @@ function readerOf(file: BillFile, columns: readonly string[]) {
     const startsAt = timeOf(of("starts_at"), "starts_at");
     const category = (of("category") ?? "usage").toLowerCase();
     const cents = of("amount_cents");
-    const provider = of("provider");
     const amount = cents === undefined ? of("amount") : movePoint(cents, -2, "an amount in cents");
     answer.lines.push({
       series: (of("series") ?? "cost") as BillLine["series"],
@@ -109,7 +108,7 @@ function readerOf(file: BillFile, columns: readonly string[]) {
       currency: (amount ?? of("list_amount")) === undefined
         ? undefined
         : (of("currency") ?? "USD").toUpperCase(),
-      ...(provider && { other: { provider } }),
+      other: statedOf({ provider: of("provider") }),
     });
   };
 }

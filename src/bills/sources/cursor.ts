@@ -1,6 +1,6 @@
 import { HOUR_MS } from "../../kernel/clock.ts";
 import { movePoint } from "../lines/decimal.ts";
-import { Answer, type Fields, textOf, timeOf, windowsOf } from "./answer.ts";
+import { Answer, type Fields, statedOf, textOf, timeOf, windowsOf } from "./answer.ts";
 import { defineBillSource, fetchAll } from "./bill_source.ts";
 
 const EVENT = [
@@ -56,21 +56,13 @@ export default defineBillSource({
 
 function addEvent(answer: Answer, event: Fields): void {
   const at = timeOf(event.timestamp, "timestamp");
-  const named = {
-    kind: textOf(event.kind),
-    conversation: textOf(event.conversationId),
-    max_mode: textOf(event.maxMode),
-  };
   const line = {
     category: "usage",
     startsAt: at,
     endsAt: at,
     model: textOf(event.model),
     actor: textOf(event.userEmail) ?? textOf(event.serviceAccountId),
-    other: Object.fromEntries(Object.entries(named).filter(([, text]) => text !== undefined)) as Record<
-      string,
-      string
-    >,
+    other: statedOf({ kind: event.kind, conversation: event.conversationId, max_mode: event.maxMode }),
   } as const;
   const tokens = answer.fields(event.tokenUsage ?? {}, "tokenUsage", TOKENS);
   answer.addParts({ ...line, series: "usage" }, {

@@ -1,7 +1,7 @@
 import { DAY_MS } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { BILL_CATEGORIES, type BillCategory } from "../lines/bill_line.ts";
-import { type Answer, timeOf } from "./answer.ts";
+import { type Answer, statedOf, timeOf } from "./answer.ts";
 import { defineBillSource } from "./bill_source.ts";
 import { readTable, type Row } from "./tables.ts";
 
@@ -87,7 +87,7 @@ function addRow(answer: Answer, row: Row): string | undefined {
     amount: row.BilledCost,
     listAmount: row.ListCost,
     currency: row.BillingCurrency?.toUpperCase(),
-    other: Object.fromEntries(other.filter(([, text]) => text !== undefined)),
+    other: statedOf(Object.fromEntries(other)),
   });
   return account;
 }

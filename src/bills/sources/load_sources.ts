@@ -19,6 +19,9 @@ export interface BillSourceKit {
   windowsOf: typeof windowsOf;
 }
 
+/** The default export of the module of a source. */
+export type BillSourceModule = (kit: BillSourceKit) => BillSource | Promise<BillSource>;
+
 /** Loads all sources, the built-in ones and those of the modules in `plugins`, by name. */
 export async function loadAllSources(
   plugins: readonly string[],

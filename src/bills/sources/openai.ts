@@ -1,7 +1,7 @@
 import { DAY_MS } from "../../kernel/clock.ts";
 import type { BillLine } from "../lines/bill_line.ts";
 import { movePoint } from "../lines/decimal.ts";
-import { Answer, type Fields, minus, textOf, timeOf, windowsOf } from "./answer.ts";
+import { Answer, type Fields, minus, statedOf, textOf, timeOf, windowsOf } from "./answer.ts";
 import { defineBillSource, fetchAll } from "./bill_source.ts";
 
 /** The fields of lines by the names of dimensions. */
@@ -12,7 +12,15 @@ const DIMENSIONS: Readonly<Record<string, keyof BillLine>> = {
   user_id: "actor",
   service_tier: "serviceTier",
 };
-const DIMENSION_NAMES = [...Object.keys(DIMENSIONS), "batch", "api_source", "size", "source"];
+const DIMENSION_NAMES = [
+  ...Object.keys(DIMENSIONS),
+  "batch",
+  "api_source",
+  "size",
+  "source",
+  "context_level",
+  "vector_store_id",
+];
 
 const OF_MODEL = ["project_id", "api_key_id", "model"];
 
@@ -115,7 +123,7 @@ export default defineBillSource({
   countsBy: "unknown",
   mapping: 1,
   holes: [
-    "Lines have no response id",
+    "Lines have no response id, and the usage of decisions is not read",
     "Costs are by day, and name tier and batch only inside of a text",
     "OpenAI says that usage and costs may differ: costs are what the invoice has",
   ],
@@ -183,14 +191,11 @@ type Times = Pick<BillLine, "startsAt" | "endsAt">;
 
 function dimensionsOf(row: Fields, other: Readonly<Record<string, string | undefined>>) {
   const fields = Object.entries(DIMENSIONS).map(([name, field]) => [field, textOf(row[name])]);
-  const more = {
-    ...other,
-    api_source: textOf(row.api_source),
-    size: textOf(row.size),
-    source: textOf(row.source),
-  };
-  const named = Object.entries(more).filter(([, text]) => text !== undefined);
-  return { ...Object.fromEntries(fields), other: Object.fromEntries(named) } as Partial<BillLine>;
+  const { api_source, size, source } = row;
+  return {
+    ...Object.fromEntries(fields),
+    other: statedOf({ ...other, api_source, size, source }),
+  } as Partial<BillLine>;
 }
 
 function addUsage(answer: Answer, times: Times, report: string, result: unknown): void {
@@ -205,10 +210,12 @@ function addUsage(answer: Answer, times: Times, report: string, result: unknown)
     sku: report,
     isBatch: batch === undefined ? undefined : batch === "true",
   };
-  answer.addParts(line, { ...parts(row), requests: row.num_model_requests });
+  // Those of searches are counted with the tokens of their model, too.
+  const requests = report === "web_search_calls" ? undefined : row.num_model_requests;
+  answer.addParts(line, { ...parts(row), requests });
 }
 
-/** What a line item names after its model, and the part that it is. */
+/** The parts by the names that follow the model in a line item. */
 const DIRECTIONS: Readonly<Record<string, string>> = {
   input: "input_tokens",
   input_tokens: "input_tokens",

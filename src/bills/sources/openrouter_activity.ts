@@ -1,5 +1,5 @@
 import { DAY_MS, toIso } from "../../kernel/clock.ts";
-import { Answer, minus, textOf, timeOf, windowsOf } from "./answer.ts";
+import { Answer, minus, statedOf, textOf, timeOf, windowsOf } from "./answer.ts";
 import { type BillSource, defineBillSource, fetchAll } from "./bill_source.ts";
 
 /** The access to each of its reports. */
@@ -67,17 +67,13 @@ function readDay(body: unknown) {
   for (const entry of answer.list(data, "data")) {
     const row = answer.fields(entry, "row", ROW);
     const startsAt = timeOf((textOf(row.date) ?? "").slice(0, 10), "date");
-    const other = { endpoint: textOf(row.endpoint_id), provider: textOf(row.provider_name) };
     const line = {
       category: "usage",
       startsAt,
       endsAt: startsAt + DAY_MS,
       model: textOf(row.model_permaslug) ?? textOf(row.model),
       project: textOf(row.workspace_id),
-      other: Object.fromEntries(Object.entries(other).filter(([, text]) => text !== undefined)) as Record<
-        string,
-        string
-      >,
+      other: statedOf({ endpoint: row.endpoint_id, provider: row.provider_name }),
     } as const;
     answer.addParts({ ...line, series: "usage" }, {
       input_tokens: row.prompt_tokens,

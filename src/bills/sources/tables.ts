@@ -1,5 +1,5 @@
 import { PurserError } from "../../kernel/errors.ts";
-import { CsvFault, readCsv } from "../../kernel/read_csv.ts";
+import { CsvFault, readCsv } from "./read_csv.ts";
 import { Answer } from "./answer.ts";
 import type { BillFile, BillPage } from "./bill_source.ts";
 

@@ -10,7 +10,7 @@ import { ScriptedModels } from "./scripted_models.ts";
 
 const END = Date.parse("2026-11-20T15:20:00.000Z");
 
-const HOURS = 1;
+const HOURS = 3;
 
 /** Makes up some days, and returns their books. */
 async function fillDays(days: number) {

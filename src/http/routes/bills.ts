@@ -9,7 +9,7 @@ import {
   BillLinesBody,
   BillSourceName,
   Month,
-} from "../../contract/bills.ts";
+} from "../../contract/imports/bills.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";

@@ -1,9 +1,7 @@
 import { toSqlite } from "../dialect.ts";
 import { statements as ledger } from "./m0022_ledger.ts";
 import { statements as limits } from "./m0022_limits.ts";
-import { bills } from "./m0034_bills.ts";
-import { upstreams } from "./m0035_upstreams.ts";
-import { statements } from "./m0037_statements.ts";
+import { bills, reconciliations, statements, upstreams } from "./m0034_bills.ts";
 import {
   alertStates,
   audit,
@@ -48,6 +46,7 @@ export const steps: readonly Migration[] = [
   { version: 33, name: "alert_states", since: "0.2.0", statements: alertStates },
   { version: 34, name: "bills", since: "0.2.0", statements: bills },
   { version: 35, name: "upstreams", since: "0.2.0", statements: upstreams },
+  { version: 36, name: "reconciliations", since: "0.2.0", statements: reconciliations },
   { version: 37, name: "statements", since: "0.2.0", statements },
 ];
 

@@ -76,7 +76,8 @@ export const listCases: RestCase[] = [
         cost_usd: 1e-9,
       }]);
       assert.equal((await api.send("POST", `/agents/${api.prefix}/runs`, { input: "No" })).status, 402);
-      const paths = await listPaths(api);
+      // An edge has no sources of bills, so that there is nothing to compare: the case of reconciliations reads their list.
+      const paths = (await listPaths(api)).filter((path) => !path.includes("{reconciliation_id}"));
       assert.ok(paths.length >= 22, String(paths));
       const alerts = await api.expect(200, "GET", "/alerts/history");
       const { alert_id } = alerts.find(({ agent_id }: { agent_id: string }) => agent_id === api.prefix);

@@ -9,12 +9,14 @@ import { eventCases } from "./events.ts";
 import { exportCases } from "./exports.ts";
 import { gatewayCases } from "./gateway.ts";
 import { listCases } from "./lists.ts";
+import { billCases } from "./bills.ts";
 import { importCases } from "./imports.ts";
 import { liveCases } from "./live.ts";
 import { keyCases } from "./keys.ts";
 import { otlpCases } from "./otlp.ts";
 import { planCases } from "./plans.ts";
 import { priceCases } from "./prices.ts";
+import { reconciliationCases } from "./reconciliations.ts";
 import { refusalCases } from "./refusals.ts";
 import { runCases } from "./runs.ts";
 import { serviceCases } from "./service.ts";
@@ -28,12 +30,14 @@ export const restCases: Readonly<Record<string, readonly RestCase[]>> = {
   runs: runCases,
   sessions: sessionCases,
   costs: costCases,
+  bills: billCases,
   imports: importCases,
   exports: exportCases,
   plans: planCases,
   otlp: otlpCases,
   tags: tagCases,
   prices: priceCases,
+  reconciliations: reconciliationCases,
   snapshots: snapshotCases,
   budgets: budgetCases,
   alerts: alertCases,

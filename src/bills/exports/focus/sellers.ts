@@ -7,7 +7,7 @@ export interface Seller {
 }
 
 /**
- * The names of providers on their own invoices, by Purser's: as of 2026-11-26, from their sites. A provider that isn't here is named as in
+ * The names of providers on their own invoices, by Purser's: as of 2026-11-26, from their sites, such as https://www.anthropic.com. A provider that isn't here is named as in
  * the ledger.
  */
 const SELLERS: Readonly<Record<string, [name: string, service: string, host?: null]>> = {

@@ -7,7 +7,7 @@ import {
   loadSource,
   openBillFile,
 } from "../../../bills/import/mod.ts";
-import type { BillImport } from "../../../contract/bills.ts";
+import type { BillImport } from "../../../contract/imports/bills.ts";
 import { messageOf, PurserError } from "../../../kernel/errors.ts";
 import { toIso } from "../../../kernel/clock.ts";
 import type { CommandContext } from "../../command.ts";
@@ -90,10 +90,7 @@ async function importFile(ctx: CommandContext, source: BillSource, path: string)
     [offset, lines, unknown] = [offset + lines.length, [], {}];
   };
   for await (const page of source.readFile(file)) {
-    checkAccount(source, ctx.options.text("account") ?? "", page);
-    if (account !== undefined && page.account !== undefined && page.account !== account) {
-      checkAccount(source, account, page);
-    }
+    checkAccount(source, account ?? "", page);
     account ??= page.account;
     if (bill === undefined && (await begin()).status === "done") return { bill: bill!, isKnown: true };
     addSums(sums, page);

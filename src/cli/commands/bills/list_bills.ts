@@ -1,5 +1,5 @@
 import { addDecimals } from "../../../bills/lines/mod.ts";
-import type { BillLine } from "../../../contract/bills.ts";
+import type { BillLine } from "../../../contract/imports/bills.ts";
 import { PAGE_SIZES } from "../../../contract/limits.ts";
 import type { CommandContext } from "../../command.ts";
 import { readMonth } from "../../parse/parse_month.ts";

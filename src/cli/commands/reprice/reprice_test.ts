@@ -95,6 +95,7 @@ Time    2026-11-21 09:29:59 UTC
 Agent   agent
 Model   openai:old
 Served  tier flex
+Ended   2026-11-21 09:29:59 UTC
 Tokens  201,000 in, 3 out
 Cost    $0.520155 + code_executions without a known price
 

@@ -9,42 +9,45 @@ export class CsvFault extends Error {
  * that ends in a quoted cell.
  */
 export async function* readCsv(chunks: AsyncIterable<string>): AsyncGenerator<string[]> {
-  let [cell, row, isQuoted, isAfterQuote, line, width]: [
-    string,
-    string[],
-    boolean,
-    boolean,
-    number,
-    number?,
-  ] = [
-    ...["", [], false, false, 1] as [string, string[], boolean, boolean, number],
-  ];
+  let row: string[] = [];
+  let cell = "";
+  let isQuoted = false;
+  let isAfterQuote = false;
   let isFirst = true;
+  let line = 1;
+  let width: number | undefined;
+  const endCell = () => {
+    row.push(cell);
+    cell = "";
+    isAfterQuote = false;
+  };
   const endRow = (): string[] | undefined => {
-    const ended = [...row, cell];
-    [row, cell, isAfterQuote] = [[], "", false];
+    endCell();
+    const ended = row;
+    row = [];
     if (ended.length === 1 && ended[0] === "") return undefined;
     width ??= ended.length;
     if (ended.length === width) return ended;
     throw new CsvFault(`line ${line} has ${ended.length} cells, and the first has ${width}`);
   };
   for await (const chunk of chunks) {
-    const text = isFirst ? chunk.replace(/^\uFEFF/, "") : chunk;
-    isFirst &&= chunk === "";
-    for (let at = 0; at < text.length; at++) {
-      const unit = text[at]!;
-      if (unit === "\n") line++;
+    for (const unit of isFirst ? chunk.replace(/^\uFEFF/, "") : chunk) {
       if (isQuoted) {
-        if (unit === '"') [isQuoted, isAfterQuote] = [false, true];
-        else cell += unit;
-      } else if (unit === '"' && isAfterQuote) [cell, isQuoted, isAfterQuote] = [cell + '"', true, false];
-      else if (unit === '"' && cell === "") isQuoted = true;
-      else if (unit === ",") [row, cell, isAfterQuote] = [[...row, cell], "", false];
+        isQuoted = unit !== '"';
+        isAfterQuote = !isQuoted;
+        if (isQuoted) cell += unit;
+      } else if (unit === '"' && isAfterQuote) {
+        cell += unit;
+        isQuoted = true;
+      } else if (unit === '"' && cell === "") isQuoted = true;
+      else if (unit === ",") endCell();
       else if (unit === "\n") {
         const ended = endRow();
         if (ended) yield ended;
       } else if (unit !== "\r") cell += unit;
+      if (unit === "\n") line++;
     }
+    isFirst &&= chunk === "";
   }
   if (isQuoted) throw new CsvFault("it ends in a quoted cell");
   const last = endRow();

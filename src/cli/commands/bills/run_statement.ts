@@ -42,7 +42,7 @@ export async function runStatement(ctx: CommandContext): Promise<void> {
   const text = await render(ctx, statement, format);
   if (output !== undefined) {
     const { writeFile } = await import("../../../snapshots/files/mod.ts");
-    await writeFile(output, ReadableStream.from([new TextEncoder().encode(text)]));
+    await writeFile(output, new Blob([text]).stream());
     ctx.say(`Wrote ${describe(statement)} to ${escapeText(output)}`);
   } else if (format === "html" || format === "csv") stdout.write(text, "document");
   else ctx.print(text.trimEnd());

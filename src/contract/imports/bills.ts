@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
-import { MAX_BILL_LINES } from "./limits.ts";
-import { Count, id, Position, Time } from "./parts.ts";
+import { MAX_BILL_LINES } from "../limits.ts";
+import { Count, id, Position, Time } from "../parts.ts";
 
 /** The wire schemas of the lines of providers' bills and of their imports. */
 

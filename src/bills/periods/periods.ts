@@ -1,0 +1,325 @@
+import type { PeriodState } from "../../contract/bills/causes.ts";
+import type { BillPeriod } from "../../contract/bills/reconciliations.ts";
+import { type Clock, toIso } from "../../kernel/clock.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import { formatUsd, parseTotalUsd, toUsd } from "../../kernel/money.ts";
+import {
+  auditEntry,
+  type Author,
+  type Query,
+  requireThat,
+  type SqlValue,
+  type Store,
+  toObjects,
+} from "../../store/mod.ts";
+import { openMonth, spanOfMonth } from "../reconcile/open_month.ts";
+import { readLatest } from "../reconcile/stored_reconciliations.ts";
+import type { BillTerms } from "../sources/bill_terms.ts";
+
+/** A month of a source. */
+export interface PeriodKey {
+  source: string;
+  /** Undefined for all accounts. */
+  account: string | undefined;
+  month: string;
+}
+
+/** A month that was closed once. */
+export interface Period {
+  month: string;
+  state: Exclude<PeriodState, "open">;
+  reconciliationId: string | null;
+  /** The totals when it was closed. */
+  billNanoUsd: bigint;
+  ledgerNanoUsd: bigint;
+  /** The changes of earlier months that it has taken. */
+  corrections: Correction[];
+  changedAt: number;
+  changedBy: string | null;
+  reason: string | null;
+}
+
+/** The change of a closed month since it was closed. */
+export interface Correction {
+  month: string;
+  billNanoUsd: bigint;
+  ledgerNanoUsd: bigint;
+}
+
+const isFixed = ({ state }: Pick<Period, "state">) => state === "closed";
+
+/** Reads the months of a source that were closed once, the first one first. */
+export async function readPeriods(
+  store: Pick<Store, "read">,
+  { source, account = "" }: Pick<PeriodKey, "source" | "account">,
+): Promise<Period[]> {
+  const rows = toObjects(
+    await store.read({
+      sql: "SELECT * FROM bill_periods WHERE source = ? AND account = ? ORDER BY month",
+      args: [source, account],
+    }),
+  );
+  return rows.map((row) => ({
+    month: row.month as string,
+    state: row.state as Period["state"],
+    reconciliationId: row.reconciliation_id as string | null,
+    billNanoUsd: BigInt(row.bill_nano_usd as bigint),
+    ledgerNanoUsd: BigInt(row.ledger_nano_usd as bigint),
+    corrections: (JSON.parse(row.corrections as string) as [string, string, string][]).map((
+      [month, bill, ledger],
+    ) => ({
+      month,
+      billNanoUsd: parseTotalUsd(bill),
+      ledgerNanoUsd: parseTotalUsd(ledger),
+    })),
+    changedAt: Number(row.changed_at),
+    changedBy: row.changed_by as string | null,
+    reason: row.reason as string | null,
+  }));
+}
+
+/** Reads a month that was closed once. */
+export async function readPeriod(store: Pick<Store, "read">, key: PeriodKey): Promise<Period | undefined> {
+  return (await readPeriods(store, key)).find(({ month }) => month === key.month);
+}
+
+/** Throws `conflict` for a month that is closed. */
+export async function checkOpen(store: Pick<Store, "read">, key: PeriodKey, what: string): Promise<void> {
+  const period = await readPeriod(store, key);
+  if (!period || !isFixed(period)) return;
+  throw new PurserError(
+    "conflict",
+    `Cannot ${what} ${key.month} of ${key.source}: it is closed; what has changed since counts in the next open month, or reopen it: purser reconcile reopen`,
+    { details: { reconciliation_id: period.reconciliationId } },
+  );
+}
+
+/** The calls of a bill. */
+interface BilledCalls extends PeriodKey {
+  providers: readonly string[] | undefined;
+}
+
+/** Adds up a month as it is now: its lines and its calls, each in its own month. */
+async function readTotals(
+  store: Pick<Store, "readLong">,
+  { source, account, month, providers }: BilledCalls,
+) {
+  const { from, to } = spanOfMonth(month);
+  const args: SqlValue[] = [source, from, to, ...account === undefined ? [] : [account]];
+  const bill = await store.readLong({
+    sql:
+      `SELECT coalesce(sum(amount_nano_usd), 0) FROM bill_lines WHERE source = ? AND state = 'current' AND starts_at >= ? AND starts_at < ?
+  AND series = 'cost' AND is_equivalent = 0${account === undefined ? "" : " AND account = ?"}`,
+    args,
+  });
+  const among = providers === undefined
+    ? ""
+    : ` AND provider IN (${providers.map(() => "?").join(", ") || "NULL"})`;
+  const ledger = await store.readLong({
+    sql: `SELECT coalesce(sum(cost_nano_usd), 0) FROM calls WHERE at >= ? AND at < ?${among}`,
+    args: [from, to, ...providers ?? []],
+  });
+  const nano = (result: typeof bill) => BigInt(String(result.rows[0]![0]));
+  return { billNanoUsd: nano(bill), ledgerNanoUsd: nano(ledger) };
+}
+
+/** Returns what has changed of closed months and counts in a month: the first open one after each. */
+export async function readCorrections(
+  store: Pick<Store, "read" | "readLong">,
+  { terms, account, month, providers }: { terms: BillTerms } & Omit<BilledCalls, "source">,
+): Promise<Correction[]> {
+  const source = terms.name;
+  const periods = await readPeriods(store, { source, account });
+  const closed = periods.filter(isFixed);
+  const corrections: Correction[] = [];
+  for (const one of closed) {
+    if (one.month >= month || firstOpenAfter(one.month, closed) !== month) continue;
+    const now = await readTotals(store, { source, account, month: one.month, providers });
+    const taken = closed.flatMap(({ corrections }) => corrections).filter((taken) =>
+      taken.month === one.month
+    );
+    const change = {
+      month: one.month,
+      billNanoUsd: taken.reduce(
+        (rest, { billNanoUsd }) => rest - billNanoUsd,
+        now.billNanoUsd - one.billNanoUsd,
+      ),
+      ledgerNanoUsd: taken.reduce(
+        (rest, { ledgerNanoUsd }) => rest - ledgerNanoUsd,
+        now.ledgerNanoUsd - one.ledgerNanoUsd,
+      ),
+    };
+    if (change.billNanoUsd !== 0n || change.ledgerNanoUsd !== 0n) corrections.push(change);
+  }
+  return corrections;
+}
+
+function firstOpenAfter(month: string, closed: readonly Period[]): string {
+  let next = month;
+  do next = toIso(spanOfMonth(next).to).slice(0, 7); while (closed.some((one) => one.month === next));
+  return next;
+}
+
+export interface PeriodContext {
+  store: Store;
+  query: Query;
+  clock: Pick<Clock, "now">;
+  author: Author;
+}
+
+/**
+ * Closes a month as its latest comparison has it: for now until the provider's bill is final, and for good from then on.
+ *
+ * @throws {PurserError} `conflict` for a month that is not over, not compared, closed already, or has more unexplained than its limit
+ */
+export async function closePeriod(ctx: PeriodContext, terms: BillTerms, key: PeriodKey): Promise<BillPeriod> {
+  const refuse = (state: string) =>
+    new PurserError("conflict", `Cannot close ${key.month} of ${key.source}: ${state}`);
+  const now = ctx.clock.now();
+  if (spanOfMonth(key.month).to > now) throw refuse("it is not over");
+  const before = await readPeriod(ctx.store, key);
+  if (before && isFixed(before)) throw refuse("it is closed");
+  const latest = await readLatest(ctx.store, key);
+  if (!latest) throw refuse(`it was not compared; purser reconcile ${key.source} --month ${key.month}`);
+  if (latest.unexplainedNanoUsd > latest.limitNanoUsd) {
+    throw refuse(
+      `${formatUsd(latest.unexplainedNanoUsd)} USD are unexplained, more than ${
+        formatUsd(latest.limitNanoUsd)
+      }; compare it with a higher --limit to accept that`,
+    );
+  }
+  const { providers } = await openMonth(ctx, { terms, account: key.account, month: key.month });
+  const state = Date.parse(latest.finalOn) <= now ? "closed" : "soft_closed";
+  const corrections = await readCorrections(ctx.store, { ...key, terms, providers });
+  const totals = await readTotals(ctx.store, { ...key, providers });
+  await write(ctx, key, before, {
+    state,
+    reconciliationId: latest.reconciliationId,
+    ...totals,
+    corrections: state === "closed" ? corrections : [],
+    reason: null,
+  }, "closed");
+  return await getPeriod(ctx.store, key);
+}
+
+/**
+ * Reopens a closed month: it is compared anew, and closed again.
+ *
+ * @throws {PurserError} `conflict` for a month that isn't closed
+ */
+export async function reopenPeriod(ctx: PeriodContext, key: PeriodKey, reason: string): Promise<BillPeriod> {
+  const before = await readPeriod(ctx.store, key);
+  if (!before || before.state === "reopened") {
+    throw new PurserError("conflict", `Cannot reopen ${key.month} of ${key.source}: it is open`);
+  }
+  await write(ctx, key, before, { ...before, state: "reopened", reason }, "reopened");
+  return await getPeriod(ctx.store, key);
+}
+
+type Change = Omit<Period, "month" | "changedAt" | "changedBy">;
+
+async function write(
+  { store, clock, author }: PeriodContext,
+  { source, account = "", month }: PeriodKey,
+  before: Period | undefined,
+  after: Change,
+  action: "closed" | "reopened",
+): Promise<void> {
+  const now = clock.now();
+  const id = [source, account, month].filter(Boolean).join(" ");
+  const wire = ({ state, reconciliationId, reason }: Change) => ({
+    state,
+    reconciliation_id: reconciliationId,
+    reason,
+  });
+  const corrections = after.corrections.map(({ month, billNanoUsd, ledgerNanoUsd }) => [
+    month,
+    formatUsd(billNanoUsd),
+    formatUsd(ledgerNanoUsd),
+  ]);
+  await store.write([
+    requireThat({
+      sql: before
+        ? "EXISTS (SELECT 1 FROM bill_periods WHERE source = ?1 AND account = ?2 AND month = ?3 AND changed_at = ?4 AND state = ?5)"
+        : "NOT EXISTS (SELECT 1 FROM bill_periods WHERE source = ?1 AND account = ?2 AND month = ?3)",
+      args: [source, account, month, ...before ? [before.changedAt, before.state] : []],
+    }),
+    auditEntry({ author, now }, {
+      action,
+      kind: "period",
+      id,
+      name: null,
+      before: before ? wire(before) : null,
+      after: wire(after),
+    }),
+    {
+      sql:
+        `INSERT INTO bill_periods (source, account, month, state, reconciliation_id, bill_nano_usd, ledger_nano_usd, corrections, changed_at,
+  changed_by, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source, account, month) DO UPDATE SET state = excluded.state,
+  reconciliation_id = excluded.reconciliation_id, bill_nano_usd = excluded.bill_nano_usd, ledger_nano_usd = excluded.ledger_nano_usd,
+  corrections = excluded.corrections, changed_at = excluded.changed_at, changed_by = excluded.changed_by, reason = excluded.reason`,
+      args: [
+        ...[
+          source,
+          account,
+          month,
+          after.state,
+          after.reconciliationId,
+          after.billNanoUsd,
+          after.ledgerNanoUsd,
+        ],
+        ...[JSON.stringify(corrections), now, author.name ?? author.actor, after.reason],
+      ],
+    },
+  ]);
+}
+
+/** Returns a month with its state. */
+export async function getPeriod(store: Pick<Store, "read">, key: PeriodKey): Promise<BillPeriod> {
+  const [period, latest] = await Promise.all([readPeriod(store, key), readLatest(store, key)]);
+  const isClosed = period && period.state !== "reopened";
+  const [bill, ledger] = [latest?.billNanoUsd, latest?.ledgerNanoUsd];
+  return {
+    source: key.source,
+    account: key.account ?? null,
+    month: key.month,
+    state: period?.state ?? "open",
+    reconciliation_id: (isClosed ? period.reconciliationId : latest?.reconciliationId) ?? null,
+    bill_usd: bill === undefined ? null : toUsd(bill),
+    ledger_usd: ledger === undefined ? null : toUsd(ledger),
+    final_on: latest?.finalOn ?? null,
+    corrections: (period?.corrections ?? []).map(({ month, billNanoUsd, ledgerNanoUsd }) => ({
+      month,
+      bill_usd: toUsd(billNanoUsd),
+      ledger_usd: toUsd(ledgerNanoUsd),
+    })),
+    changed_at: period ? toIso(period.changedAt) : null,
+    changed_by: period?.changedBy ?? null,
+    reason: period?.reason ?? null,
+  };
+}
+
+/** Lists the months that have lines or a state, the latest first. */
+export async function listPeriods(
+  store: Pick<Store, "read">,
+  { source, limit }: { source?: string | undefined; limit: number },
+): Promise<BillPeriod[]> {
+  const rows = toObjects(
+    await store.read({
+      sql: `SELECT source, account, month FROM reconciliations WHERE CAST(?1 AS TEXT) IS NULL OR source = ?1
+UNION SELECT source, account, month FROM bill_periods WHERE CAST(?1 AS TEXT) IS NULL OR source = ?1
+UNION SELECT source, '', month FROM bill_lines WHERE state = 'current' AND (CAST(?1 AS TEXT) IS NULL OR source = ?1)
+ORDER BY month DESC, source, account LIMIT ?2`,
+      args: [source ?? null, limit],
+    }),
+  );
+  return await Promise.all(
+    rows.map(({ source, account, month }) =>
+      getPeriod(store, {
+        source: source as string,
+        account: account as string || undefined,
+        month: month as string,
+      })
+    ),
+  );
+}

@@ -1,0 +1,91 @@
+import type { Cause } from "../../contract/bills/causes.ts";
+import { toIso } from "../../kernel/clock.ts";
+import type { BillCategory } from "../lines/bill_line.ts";
+import { type Cell, explain, REQUESTS } from "./cells.ts";
+import { MICRO } from "./exact.ts";
+
+/** The facts that hold for all cells. */
+export interface Known {
+  /** True if the bill names models: a line without one is then of nothing that is known. */
+  hasModels: boolean;
+  /** The provider's ids of the keys that the ledger has calls of; undefined if it knows none. */
+  own: ReadonlySet<string> | undefined;
+  /** The bill is whole for calls in [from, to). */
+  whole: { from: number; to: number };
+}
+
+/** The causes of lines that are no usage. */
+export const CAUSE_OF_CATEGORY: Readonly<Record<Exclude<BillCategory, "usage">, Cause>> = {
+  purchase: "commitment",
+  fee: "fee",
+  tax: "tax",
+  credit: "credit",
+  adjustment: "credit",
+};
+
+/** Returns whether the source had not counted a bucket fully yet. */
+export const isLate = ({ startsAt, endsAt }: Pick<Cell, "startsAt" | "endsAt">, { whole }: Known): boolean =>
+  endsAt > whole.to || startsAt < whole.from;
+
+/** Returns whether a cell is of a key that the ledger doesn't know. */
+export function isForeign({ dimensions: { credential } }: Cell, { own }: Known): boolean {
+  return own !== undefined && !own.has(credential ?? "");
+}
+
+/** Returns the cause of a part that the ledger never has, such as a fee for searches; undefined for tokens and requests. */
+export function causeOfPart(part: string, sku = ""): "tool_fee" | "storage" | "session" | undefined {
+  const name = `${part} ${sku}`.toLowerCase();
+  if (/storage/.test(name)) return "storage";
+  if (/session/.test(name)) return "session";
+  if (/search|code.?execution|code.?interpreter|tool|grounding|fetch|image_generation/.test(name)) {
+    return "tool_fee";
+  }
+  return undefined;
+}
+
+/** Explains what is left of the quantities of a cell. What nothing explains stays `unexplained`. */
+export function explainRest(cell: Cell, known: Known): void {
+  const { rest, calls, doubtful } = cell;
+  const requests = rest.get(REQUESTS) ?? 0n;
+  const hasRequests = cell.bill.has(REQUESTS);
+  for (const [part, quantity] of [...rest]) {
+    if (part === REQUESTS) continue;
+    const [cause, evidence] = quantity > 0n ? moreBilled(part) : lessBilled();
+    explain(cell, part, quantity, cause, evidence);
+  }
+
+  function moreBilled(part: string): [Cause, string] {
+    const { credential, model } = cell.dimensions;
+    const ofPart = causeOfPart(part, cell.bill.get(part)?.sku);
+    if (ofPart && !cell.ours.has(part)) return [ofPart, `the ledger has no ${part}`];
+    if (model === undefined && known.hasModels) return ["unexplained", "a line without a model"];
+    if (isForeign(cell, known)) {
+      return [
+        "bypass",
+        credential === undefined ? "a line without a key" : `${credential} is no key of the ledger`,
+      ];
+    }
+    if (calls === 0) return ["bypass", "the ledger has no call there"];
+    if (hasRequests && requests > 0n && BigInt(doubtful) * MICRO < requests) {
+      return ["bypass", `the bill has ${requests / MICRO} more requests`];
+    }
+    return doubtful > 0 ? ["lost", doubtfulText()] : ["unexplained", sameRequests()];
+  }
+
+  function lessBilled(): [Cause, string] {
+    if (isLate(cell, known)) return ["late", `the bill was whole until ${toIso(known.whole.to)}`];
+    if (requests < 0n) return ["not_billed", `the bill has ${-requests / MICRO} fewer requests`];
+    if (cell.bill.size === 0) return ["not_billed", "the bill has nothing there"];
+    return doubtful > 0 ? ["lost", doubtfulText()] : ["unexplained", sameRequests()];
+  }
+
+  function doubtfulText(): string {
+    return `${doubtful} of ${calls} calls failed, were cut off, or are estimates`;
+  }
+
+  function sameRequests(): string {
+    return hasRequests
+      ? `the same ${calls} requests, with other quantities`
+      : "the bill doesn't count requests; import its usage too";
+  }
+}

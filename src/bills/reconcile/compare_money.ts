@@ -1,0 +1,233 @@
+import type { Cause, MatchLevel } from "../../contract/bills/causes.ts";
+import { toIso } from "../../kernel/clock.ts";
+import { type BillPart, type Cell, levelOf, REQUESTS } from "./cells.ts";
+import { causeOfPart, isForeign, isLate } from "./classify.ts";
+import { textOf } from "./dimensions.ts";
+import { ATTO_PER_NANO, type AttoUsd, lesser, type MicroUnits, shareOf, sizeOf } from "./exact.ts";
+import { ONE } from "./price_runs.ts";
+import type { Setup } from "./reconciler.ts";
+
+/** The costs of a bucket, and the buckets of usage within it. */
+export interface MoneyCell {
+  cell: Cell;
+  sources: readonly Cell[];
+  setup: Setup;
+}
+
+/** Takes what a comparison finds. */
+export interface Findings {
+  /** `source` is the bucket of the quantity, where it is one. */
+  add(
+    cause: Cause,
+    part: string,
+    quantity: MicroUnits,
+    amount: AttoUsd,
+    evidence: string,
+    source?: Cell,
+  ): void;
+  match(level: MatchLevel, amount: AttoUsd): void;
+  bound(amount: AttoUsd): void;
+  /** Adds the prices that a bucket may have, as shares of the ledger's; `settle` tells whether they are a price. */
+  price(sku: string, interval: { low: bigint; high: bigint }, settle?: (isPrice: boolean) => void): void;
+  /** Adds the amount of usage whose source states none. */
+  bill(amount: AttoUsd): void;
+}
+
+/** The causes of quantities that the bill has and the ledger hasn't. */
+export const UNMATCHED: ReadonlySet<Cause> = new Set([
+  "bypass",
+  "lost",
+  "unexplained",
+  "tool_fee",
+  "storage",
+  "session",
+]);
+
+/** Splits the differences of the amounts of a bucket into those of quantities, by their causes, of prices, and of rounding. */
+export function compareMoney(money: MoneyCell, found: Findings): void {
+  const { cell, sources } = money;
+  const billed = [...cell.bill.keys()].filter((part) =>
+    part !== REQUESTS || cell.bill.get(part)!.amount !== undefined
+  );
+  const ours = sources.flatMap((source) => [...source.ours.keys(), ...source.bill.keys()]);
+  const all = new Set([...billed, ...ours].filter((part) => part !== "" && part !== REQUESTS));
+  if (billed.includes(REQUESTS)) all.add(REQUESTS);
+  // One amount is of all parts that have none of their own.
+  const rest = billed.includes("") ? [...all].filter((part) => !billed.includes(part)) : undefined;
+  for (const part of all) if (!rest?.includes(part)) compareUnit(money, part, [part], found);
+  if (rest) compareUnit(rest.length > 0 ? money : { ...money, sources: [] }, "", rest, found);
+  const calls = sources.reduce((sum, source) => sum + source.calls, 0);
+  const booked = sources.reduce((sum, source) => sum + source.bookedNanoUsd, 0n);
+  const exact = sources.reduce(
+    (sum, { ours }) => sum + [...ours.values()].reduce((sum, { amount }) => sum + amount, 0n),
+    0n,
+  );
+  const drift = exact - booked * ATTO_PER_NANO;
+  const bound = BigInt(calls) * ATTO_PER_NANO / 2n;
+  found.bound(bound);
+  if (sizeOf(drift) > bound) {
+    found.add("unexplained", "", 0n, drift, "the ledger's costs are not those of its prices");
+  }
+}
+
+/** A part of a bucket, or all of it where the bill has one amount for all parts. */
+function compareUnit(
+  { cell, sources, setup }: MoneyCell,
+  name: string,
+  parts: readonly string[],
+  found: Findings,
+): void {
+  const line = cell.bill.get(name);
+  const sums = new Map(parts.map((part) => [part, sumsOf(part, sources)]));
+  const ours = [...sums.values()].reduce((sum, { amount }) => sum + amount, 0n);
+  const counted = name === "" ? undefined : line?.quantity ?? sums.get(name)?.billed;
+  const volumes = sources.flatMap((source) =>
+    source.moved.filter(({ part }) => parts.includes(part))
+      .map((one) => ({ ...one, source, amount: priceOf(one.part, one.quantity) }))
+  );
+
+  function priceOf(part: string, quantity: MicroUnits): AttoUsd | undefined {
+    const sum = sums.get(part)!;
+    if (sum.quantity > 0n) return shareOf(sum.amount, quantity, sum.quantity);
+    const isOnly = name !== "" && counted !== undefined && counted !== 0n && setup.hasCosts;
+    return isOnly ? shareOf(line?.list ?? 0n, quantity, counted) : undefined;
+  }
+
+  const known = volumes.reduce((sum, { amount }) => sum + (amount ?? 0n), 0n);
+  if (!setup.hasCosts) found.bill(ours + known);
+  const amount = setup.hasCosts ? line?.amount ?? 0n : ours + known;
+  const list = setup.hasCosts ? line?.list ?? 0n : amount;
+  let left = list - ours - known;
+  for (const one of volumes) {
+    // What has no price of the ledger is priced by the bill: of an amount for all parts, all together.
+    const isWhole = one.amount === undefined && name === "";
+    if (one.amount === undefined) {
+      one.amount = left;
+      left = 0n;
+    }
+    const [part, quantity] = isWhole ? ["", 0n] : [one.part, one.quantity];
+    if (!isWhole || one.amount !== 0n) {
+      found.add(one.cause, part, quantity, one.amount, one.evidence, one.source);
+    }
+  }
+  if (amount !== list) {
+    found.add("discount", name, 0n, amount - list, "the line states a price before discounts");
+  }
+
+  let matched = amount;
+  for (const one of volumes) {
+    if (one.quantity <= 0n || !UNMATCHED.has(one.cause)) continue;
+    matched -= name !== "" && counted !== undefined && counted > 0n
+      ? shareOf(amount, lesser(one.quantity, counted), counted)
+      : one.amount!;
+  }
+  const half = setup.terms.amountDecimals === undefined
+    ? 1n
+    : 10n ** BigInt(Math.max(0, 18 - setup.terms.amountDecimals)) / 2n;
+  const bound = BigInt(line?.lines ?? 0) * half + BigInt(volumes.length + 1);
+  found.bound(bound);
+  const base = list - left;
+  const isPriced = base > 0n && list > 0n;
+  const interval = () => ({ low: (list - bound) * ONE / base - 1n, high: (list + bound) * ONE / base + 1n });
+  const sku = `${name}\0${
+    textOf({ ...cell.dimensions, credential: undefined, project: undefined } as Cell["dimensions"])
+  }`;
+  const level = levelOf(cell);
+  if (sizeOf(left) <= bound) {
+    if (isPriced) found.price(sku, interval());
+  } else {
+    const reason = reasonOf();
+    if (reason) {
+      found.add(reason[0], name, 0n, left, reason[1]);
+      if (left > 0n && UNMATCHED.has(reason[0])) matched -= left;
+    } else {
+      found.price(sku, interval(), (isPrice) => {
+        const evidence = priceEvidence(list, base);
+        if (isPrice) found.add("price", name, 0n, left, evidence);
+        else {
+          found.add("unexplained", name, 0n, left, `${evidence}, and no other bucket has this price`);
+          if (left > 0n) found.match(level, -left);
+        }
+      });
+    }
+  }
+  matchLevels(matched);
+
+  /** Returns the cause of an amount that is no other price. */
+  function reasonOf(): readonly [Cause, string] | undefined {
+    const calls = sources.reduce((sum, source) => sum + source.calls, 0);
+    if (calls === 0 || (name !== "" && !sums.get(name)?.quantity)) return causeAlone(cell, name, line, setup);
+    if (list === 0n) {
+      return line === undefined && isLate(cell, setup)
+        ? ["late", `the bill was whole until ${toIso(setup.whole.to)}`]
+        : ["not_billed", "its amount is 0"];
+    }
+    if (counted === 0n) return ["unexplained", "an amount without a quantity"];
+    if (counted === undefined && sources.some(({ doubtful }) => doubtful > 0)) {
+      return ["lost", "a call failed, was cut off, or is an estimate"];
+    }
+    return base <= 0n ? ["price", "the ledger has no price for it"] : undefined;
+  }
+
+  /** Divides what is matched by how surely its quantities are. */
+  function matchLevels(amount: AttoUsd): void {
+    if (amount === 0n) return;
+    const weights = new Map<MatchLevel, bigint>();
+    for (const source of sources) {
+      const level = levelOf(source);
+      for (const part of parts) {
+        const weight = lesser(source.bill.get(part)?.quantity ?? 0n, source.ours.get(part)?.quantity ?? 0n);
+        if (weight > 0n) weights.set(level, (weights.get(level) ?? 0n) + weight);
+      }
+    }
+    const whole = [...weights.values()].reduce((sum, weight) => sum + weight, 0n);
+    let rest = amount;
+    for (const [one, weight] of weights) {
+      const share = shareOf(amount, weight, whole);
+      found.match(one, share);
+      rest -= share;
+    }
+    if (rest !== 0n) {
+      found.match([...weights.keys()].at(-1) ?? (sources.length === 1 ? levelOf(sources[0]!) : level), rest);
+    }
+  }
+}
+
+function sumsOf(part: string, sources: readonly Cell[]) {
+  const sum = { quantity: 0n, amount: 0n, billed: undefined as MicroUnits | undefined };
+  for (const { ours, bill } of sources) {
+    const own = ours.get(part);
+    sum.quantity += own?.quantity ?? 0n;
+    sum.amount += own?.amount ?? 0n;
+    const billed = bill.get(part);
+    if (billed?.quantity !== undefined) sum.billed = (sum.billed ?? 0n) + billed.quantity;
+    else if (!billed && bill.size > 0 && !bill.has("")) sum.billed ??= 0n;
+  }
+  return sum;
+}
+
+/** Returns the cause of an amount that the ledger has no calls for, of a bill that states no quantity of it. */
+function causeAlone(
+  cell: Cell,
+  name: string,
+  line: BillPart | undefined,
+  setup: Setup,
+): readonly [Cause, string] {
+  const ofPart = causeOfPart(name, line?.sku);
+  if (ofPart) return [ofPart, `the ledger has no ${name || line?.sku}`];
+  if (cell.dimensions.model === undefined && setup.hasModels) {
+    return ["unexplained", "a line without a model"];
+  }
+  if (isForeign(cell, setup)) {
+    return ["bypass", `${cell.dimensions.credential ?? "a line without a key"} is no key of the ledger`];
+  }
+  return name === "" || line?.quantity === undefined
+    ? ["bypass", "the ledger has no call there"]
+    : ["unexplained", "an amount without a quantity"];
+}
+
+/** Says what share of the ledger's price a bill has. */
+function priceEvidence(list: AttoUsd, base: AttoUsd): string {
+  const share = Number(list * 1_000_000n / base) / 1_000_000;
+  return `the same quantities at ${share} times the ledger's price`;
+}

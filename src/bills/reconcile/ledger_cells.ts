@@ -1,0 +1,330 @@
+import { and, asc, gt, gte, inArray, isNull, lt, type SQL, sql } from "drizzle-orm";
+import { DAY_MS, HOUR_MS } from "../../kernel/clock.ts";
+import {
+  isStanding,
+  type ModelCall,
+  partsFromWire,
+  TOKEN_COLUMNS,
+  toModelCall,
+  withAdjustments,
+} from "../../ledger/mod.ts";
+import { readRates } from "../../ledger/explain/mod.ts";
+import { type Rates, USAGE_FIELDS, usageOf } from "../../pricing/mod.ts";
+import { type Query, type SqlValue, type Store, tables, withoutFields } from "../../store/mod.ts";
+import type { LedgerCell } from "./cells.ts";
+import { contextOf, type Dimensions, LONG_CONTEXT_TOKENS, regionOf, speedOf, tierOf } from "./dimensions.ts";
+import { priceGroup, timesParts } from "./price_group.ts";
+
+export interface LedgerReads {
+  store: Pick<Store, "read" | "readLong">;
+  query: Query;
+}
+
+/** The credential that calls were paid with. */
+export interface KnownUpstream {
+  keyId: string | undefined;
+  account: string | undefined;
+  project: string | undefined;
+}
+
+/** The calls to read. */
+export interface LedgerSpan {
+  /** As the ledger names them; undefined for all. */
+  providers: readonly string[] | undefined;
+  /** The time: [from, to). */
+  from: number;
+  to: number;
+  /** The width of the buckets of the bill. */
+  widthMs: number;
+  upstreams: ReadonlyMap<number, KnownUpstream>;
+  /** The provider's account that the bill is of; undefined for all. */
+  account: string | undefined;
+  rates: RateCards;
+  /** The source of the lines of single calls: the calls that they name are read one by one. */
+  callsOf: string | undefined;
+}
+
+/** Calls that last longer are taken to end after this time: only so much is read before a day. */
+const MAX_DURATION_MS = 2 * HOUR_MS;
+
+/** The rate cards of the ledger, and the lengths of the input from which they have other prices. */
+export class RateCards {
+  readonly #cards = new Map<number, Rates>();
+  #thresholds: number[] | undefined;
+
+  constructor(readonly ctx: LedgerReads) {}
+
+  async thresholds(): Promise<readonly number[]> {
+    if (this.#thresholds) return this.#thresholds;
+    const { rows } = await this.ctx.store.read({ sql: "SELECT price_id FROM prices" });
+    for (const [id, rates] of await readRates(this.ctx.query, rows.map(([id]) => Number(id)))) {
+      this.#cards.set(id, rates);
+    }
+    const above = [...this.#cards.values()].flatMap(({ tiers }) =>
+      tiers.map(({ aboveInputTokens }) => aboveInputTokens)
+    );
+    return this.#thresholds = [...new Set(above.filter((tokens) => tokens > 0))].sort((one, other) =>
+      one - other
+    );
+  }
+
+  get(priceId: number | null | undefined): Rates | undefined {
+    return priceId == null ? undefined : this.#cards.get(priceId);
+  }
+}
+
+/** The details of a call that no bill tells apart. */
+const UNTOLD = [
+  "said",
+  "list_cost_nano_usd",
+  "stated_reason",
+  "quality",
+  "marks",
+  "requested_tier",
+  "status",
+];
+const TOKENS = TOKEN_COLUMNS.slice(0, USAGE_FIELDS.length);
+const STATED = ["provider", "reported"];
+
+/**
+ * Reads the calls of a span in groups of one bucket, one price and one of all that bills tell apart. Calls that began before it and
+ * ended in it are among them. Calls that a plan pays for are not: no bill has them.
+ */
+export async function readLedgerCells(ctx: LedgerReads, span: LedgerSpan): Promise<LedgerCell[]> {
+  const thresholds = await span.rates.thresholds();
+  const cells: LedgerCell[] = [];
+  // The calls that began before, and then a few hours at a time: a sort of a whole day would take much memory.
+  for (let start = span.from - MAX_DURATION_MS; start < span.to; start += MAX_DURATION_MS) {
+    const end = Math.min(start + MAX_DURATION_MS, span.to);
+    const { rows } = await ctx.store.readLong(groupsOf(span, thresholds, { start, end }));
+    for (const row of rows) cells.push(...toCell(row, span));
+  }
+  return [...cells, ...await readAdjusted(ctx, span), ...await readNamed(ctx, span)];
+}
+
+const IS_ADJUSTED = "EXISTS (SELECT 1 FROM calls a WHERE a.adjusts = calls.call_id)";
+const IS_NAMED =
+  "EXISTS (SELECT 1 FROM bill_lines l WHERE l.response_id = calls.response_id AND l.source = ? AND l.state = 'current')";
+const ENDED = "(at + coalesce(duration_ms, 0))";
+
+function groupsOf(
+  { providers, from, widthMs, callsOf }: LedgerSpan,
+  thresholds: readonly number[],
+  { start, end }: { start: number; end: number },
+) {
+  const tier = thresholds.length === 0
+    ? "0"
+    : thresholds.map((tokens) => `CASE WHEN input_tokens > ${tokens} THEN 1 ELSE 0 END`).join(" + ");
+  const args: SqlValue[] = [start, end, ...start < from ? [from] : []];
+  const where = [
+    "at >= ? AND at < ?",
+    ...start < from ? [`${ENDED} >= ?`] : [],
+    "adjusts IS NULL",
+    `NOT ${IS_ADJUSTED}`,
+  ];
+  if (providers) {
+    where.push(`provider IN (${providers.map(() => "?").join(", ")})`);
+    args.push(...providers);
+  }
+  if (callsOf !== undefined) {
+    where.push(`(response_id IS NULL OR NOT ${IS_NAMED})`);
+    args.push(callsOf);
+  }
+  const details = `CASE WHEN details IS NULL THEN NULL ELSE ${withoutFields("details", UNTOLD)} END`;
+  return {
+    sql:
+      `SELECT at / ${widthMs} AS began, ${ENDED} / ${widthMs} AS ended, model, upstream_id, service_tier, price_id, price_source,
+  ${details} AS rest, ${tier} AS tier, CASE WHEN input_tokens > ${LONG_CONTEXT_TOKENS} THEN 1 ELSE 0 END AS is_long,
+  count(*), sum(is_estimated), min(input_tokens), sum(cost_nano_usd), min(call_id), ${
+        TOKENS.map((name) => `sum(${name})`).join(", ")
+      }
+FROM calls WHERE ${where.join(" AND ")}
+GROUP BY began, ended, model, upstream_id, service_tier, price_id, price_source, rest, tier, is_long`,
+    args,
+  };
+}
+
+function toCell(row: readonly SqlValue[], span: LedgerSpan): LedgerCell[] {
+  const [
+    began,
+    ended,
+    model,
+    upstream,
+    tier,
+    priceId,
+    priceSource,
+    rest,
+    ,
+    isLong,
+    calls,
+    estimated,
+    input,
+    booked,
+    callId,
+  ] = row;
+  const details = rest === null ? {} : JSON.parse(rest as string);
+  const counts = Object.fromEntries(USAGE_FIELDS.map((name, index) => [name, Number(row[15 + index])]));
+  const call: CellFacts = {
+    began: Number(began) * span.widthMs,
+    ended: Number(ended) * span.widthMs,
+    model: model as string,
+    upstreamId: upstream === null ? undefined : Number(upstream),
+    serviceTier: tier as string | null ?? undefined,
+    region: details.inference_geo,
+    speed: details.speed,
+    isLong: Number(isLong) === 1,
+    isPlan: details.billing === "plan",
+    isBroken: details.outcome !== undefined,
+    calls: Number(calls),
+    estimated: Number(estimated),
+    priceId: priceId === null ? null : Number(priceId),
+    isStated: STATED.includes(priceSource as string),
+    inputTokens: Number(input),
+    bookedNanoUsd: booked === null ? 0n : BigInt(booked as bigint),
+    callId: callId as string,
+    usage: { ...usageOf(counts), ...timesParts(partsFromWire(details), Number(calls)) },
+  };
+  return cellOf(call, span);
+}
+
+interface CellFacts {
+  began: number;
+  ended: number;
+  model: string;
+  upstreamId: number | undefined;
+  serviceTier: string | undefined;
+  region: string | undefined;
+  speed: string | undefined;
+  isLong: boolean;
+  isPlan: boolean;
+  /** True if it failed or was cut off. */
+  isBroken: boolean;
+  calls: number;
+  estimated: number;
+  priceId: number | null;
+  isStated: boolean;
+  inputTokens: number;
+  bookedNanoUsd: bigint;
+  callId: string;
+  usage: ReturnType<typeof usageOf>;
+  responseId?: string;
+}
+
+/** Returns the cell of some calls; none for those that a plan pays for, or of another account. */
+function cellOf(facts: CellFacts, span: LedgerSpan): LedgerCell[] {
+  const upstream = facts.upstreamId === undefined ? undefined : span.upstreams.get(facts.upstreamId);
+  if (facts.isPlan) return [];
+  if (span.account !== undefined && upstream?.account !== undefined && upstream.account !== span.account) {
+    return [];
+  }
+  const dimensions: Dimensions = {
+    model: facts.model,
+    serviceTier: tierOf(facts.serviceTier, undefined),
+    region: regionOf(facts.region),
+    speed: speedOf(facts.speed),
+    context: contextOf(facts.isLong),
+    ...(upstream?.keyId !== undefined && { credential: upstream.keyId }),
+    ...(upstream?.project !== undefined && { project: upstream.project }),
+  };
+  const parts = priceGroup({ ...facts, rates: span.rates.get(facts.priceId) });
+  // A request that failed without an answer may not have been one for the provider.
+  const isAnswered = !facts.isBroken || parts.length > 0;
+  return [{
+    startsAt: facts.began,
+    endedAt: facts.ended,
+    dimensions,
+    calls: isAnswered ? facts.calls : 0,
+    doubtful: facts.isBroken ? facts.calls : facts.estimated,
+    bookedNanoUsd: facts.bookedNanoUsd,
+    parts,
+    callId: facts.callId,
+    ...(facts.responseId !== undefined && { responseId: facts.responseId }),
+  }];
+}
+
+const { calls } = tables;
+const PAGE = 2_000;
+
+/** Reads the calls that entries of the ledger have corrected, as they are now; those that were taken back are none. */
+async function readAdjusted(ctx: LedgerReads, span: LedgerSpan): Promise<LedgerCell[]> {
+  const cells: LedgerCell[] = [];
+  for (let after = -1;;) {
+    const rows = await ctx.query.select().from(calls).where(and(
+      gte(calls.at, span.from - MAX_DURATION_MS),
+      lt(calls.at, span.to),
+      sql`(${calls.at} + coalesce(${calls.durationMs}, 0) >= ${span.from} OR ${calls.at} >= ${span.from})`,
+      ...providersOf(span),
+      // An entry has the time of its call.
+      sql`${calls.callId} IN (SELECT a.adjusts FROM ${calls} a WHERE a.adjusts IS NOT NULL
+        AND a.at >= ${span.from - MAX_DURATION_MS} AND a.at < ${span.to})`,
+      ...span.callsOf === undefined ? [] : [sql`NOT (${isNamed(span.callsOf)})`],
+      gt(calls.position, after),
+      isStanding(),
+    )).orderBy(asc(calls.position)).limit(PAGE);
+    const adjusted = await withAdjustments(ctx.query, rows.map(toModelCall));
+    cells.push(...adjusted.flatMap((call) => cellOf(factsOf(call, span.widthMs), span)));
+    if (rows.length < PAGE) return cells;
+    after = rows.at(-1)!.position;
+  }
+}
+
+/** Reads the calls that lines name by their responses, each as a cell of its own. */
+async function readNamed(ctx: LedgerReads, span: LedgerSpan): Promise<LedgerCell[]> {
+  if (span.callsOf === undefined) return [];
+  const { rows: named } = await ctx.store.read({
+    sql: `SELECT DISTINCT response_id FROM bill_lines
+WHERE source = ? AND state = 'current' AND starts_at >= ? AND starts_at < ? AND response_id IS NOT NULL`,
+    args: [span.callsOf, span.from, span.to],
+  });
+  const cells: LedgerCell[] = [];
+  const days = [-1, 0, 1].map((day) => Math.floor(span.from / DAY_MS) + day);
+  for (let start = 0; start < named.length; start += PAGE) {
+    const ids = named.slice(start, start + PAGE).map(([id]) => id as string);
+    const rows = await ctx.query.select().from(calls).where(and(
+      inArray(sql`(${calls.at} / 86400000)`, days),
+      sql`substr(${calls.responseId}, length(${calls.responseId}) - 11) IN (SELECT substr(value, length(value) - 11) FROM json_each(${
+        JSON.stringify(ids)
+      }))`,
+      sql`${calls.responseId} IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`,
+      ...providersOf(span),
+      isStanding(),
+    ));
+    const adjusted = await withAdjustments(ctx.query, rows.map(toModelCall));
+    cells.push(
+      ...adjusted.flatMap((call) => cellOf({ ...factsOf(call, 1), responseId: call.responseId! }, span)),
+    );
+  }
+  return cells;
+}
+
+const isNamed = (source: string): SQL =>
+  sql`${calls.responseId} IS NOT NULL AND EXISTS (SELECT 1 FROM bill_lines l WHERE l.response_id = ${calls.responseId}
+    AND l.source = ${source} AND l.state = 'current')`;
+
+function providersOf({ providers }: LedgerSpan): SQL[] {
+  return [isNull(calls.adjusts), ...providers ? [inArray(calls.provider, [...providers])] : []];
+}
+
+function factsOf(call: ModelCall, widthMs: number): CellFacts {
+  const ended = call.at + (call.durationMs ?? 0);
+  return {
+    began: call.at - call.at % widthMs,
+    ended: ended - ended % widthMs,
+    model: call.model,
+    upstreamId: call.upstreamId,
+    serviceTier: call.serviceTier ?? undefined,
+    region: call.inferenceGeo,
+    speed: call.speed,
+    isLong: call.usage.inputTokens > LONG_CONTEXT_TOKENS,
+    isPlan: call.planNanoUsd !== undefined,
+    isBroken: call.outcome !== undefined,
+    calls: 1,
+    estimated: Number(call.isEstimated),
+    priceId: call.priceId ?? null,
+    isStated: STATED.includes(call.priceSource),
+    inputTokens: call.usage.inputTokens,
+    bookedNanoUsd: call.costNanoUsd ?? 0n,
+    callId: call.callId,
+    usage: call.usage,
+  };
+}

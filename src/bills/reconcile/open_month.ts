@@ -1,0 +1,215 @@
+import { DAY_MS } from "../../kernel/clock.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import { nearestName } from "../../kernel/nearest_name.ts";
+import { type Query, type SqlValue, type Store, toObjects } from "../../store/mod.ts";
+import type { BillTerms } from "../sources/bill_terms.ts";
+import { DIMENSIONS, type Grain, matchModels } from "./dimensions.ts";
+import type { KnownUpstream } from "./ledger_cells.ts";
+import type { Setup } from "./reconciler.ts";
+
+/** The bill to compare. */
+export interface BilledMonth {
+  terms: BillTerms;
+  /** Undefined for all accounts. */
+  account: string | undefined;
+  /** `YYYY-MM`, of UTC. */
+  month: string;
+}
+
+/** All that is read before the days of a month. */
+export interface OpenMonth {
+  setup: Setup;
+  providers: readonly string[] | undefined;
+  upstreams: ReadonlyMap<number, KnownUpstream>;
+  /** True if a line of usage is longer than a day: the month is compared as a whole. */
+  isWhole: boolean;
+  hasCalls: boolean;
+  lines: number;
+  /** The keys that the ledger knows, and the number of upstreams whose key nobody has named. */
+  unnamedKeys: number;
+}
+
+/** Returns the time of a month of UTC: [from, to). Throws `invalid` for another text. */
+export function spanOfMonth(month: string): { from: number; to: number } {
+  const [, year, number] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(month) ?? [];
+  if (year === undefined) {
+    throw new PurserError("invalid", `Cannot read the month ${month}: write it as 2026-10`);
+  }
+  return {
+    from: Date.UTC(Number(year), Number(number) - 1, 1),
+    to: Date.UTC(Number(year), Number(number), 1),
+  };
+}
+
+const COUNTS = [
+  "model",
+  "credential",
+  "project",
+  "service_tier",
+  "is_batch",
+  "region",
+  "speed",
+  "context",
+  "response_id",
+]
+  .map((name) => `count(${name}) AS ${name}`).join(", ");
+const CURRENT = `source = ? AND state = 'current' AND starts_at >= ? AND starts_at < ?`;
+
+/**
+ * Reads what a month is compared with.
+ *
+ * @throws {PurserError} `not_found` for a source or an account without lines in any month
+ */
+export async function openMonth(
+  ctx: { store: Pick<Store, "read">; query: Query; clock: { now(): number } },
+  { terms, account, month }: BilledMonth,
+): Promise<OpenMonth> {
+  const { from, to } = spanOfMonth(month);
+  if (from > ctx.clock.now()) {
+    throw new PurserError("invalid", `Cannot reconcile ${month}: it is in the future`);
+  }
+  await checkAccount(ctx.store, terms.name, account);
+  const where = CURRENT + (account === undefined ? "" : " AND account = ?");
+  const args: SqlValue[] = [terms.name, from, to, ...account === undefined ? [] : [account]];
+  const read = async (columns: string, rest: string) =>
+    toObjects(
+      await ctx.store.read({ sql: `SELECT ${columns} FROM bill_lines WHERE ${where} ${rest}`, args }),
+    );
+  const series = await read(
+    `series, count(*) AS lines, max(ends_at - starts_at) AS width, ${COUNTS}`,
+    "AND category = 'usage' AND is_equivalent = 0 GROUP BY series",
+  );
+  const parts = await read("DISTINCT part", "AND part IS NOT NULL");
+  const models = await read("DISTINCT model", "AND model IS NOT NULL");
+  const named = await read("DISTINCT other", "AND other IS NOT NULL");
+  const booked = toObjects(
+    await ctx.store.read({
+      sql: `SELECT DISTINCT provider, model FROM usage_totals UNION SELECT DISTINCT provider, model FROM calls
+WHERE position > (SELECT position FROM rollup_positions WHERE name = 'totals')`,
+    }),
+  );
+  const providers = providersOf(
+    terms,
+    named.map(({ other }) => other as string),
+    booked.map(({ provider }) => provider as string),
+  );
+  const isOf = (provider: SqlValue | undefined) =>
+    providers === undefined || providers.includes(provider as string);
+  const rows = toObjects(
+    await ctx.store.read({ sql: "SELECT upstream_id, provider, account, project, key_id FROM upstreams" }),
+  )
+    .filter(({ provider }) => isOf(provider));
+  const text = (value: SqlValue | undefined) => value as string | null ?? undefined;
+  const upstreams = new Map(rows.map((row) => [Number(row.upstream_id), {
+    keyId: text(row.key_id),
+    account: text(row.account),
+    project: text(row.project),
+  }]));
+  const keys = [...upstreams.values()].flatMap(({ keyId }) => keyId ?? []);
+  const hasProjects = [...upstreams.values()].some(({ project }) => project !== undefined);
+  const grainOf = (name: string): Grain => {
+    const row = series.find((one) => one.series === name);
+    const has = (column: string) => Number(row?.[column] ?? 0) > 0;
+    const isKnown: Record<string, boolean> = { credential: keys.length > 0, project: hasProjects };
+    const stated = DIMENSIONS.filter((dimension) =>
+      (isKnown[dimension] ?? true) &&
+      (dimension === "serviceTier" ? has("service_tier") || has("is_batch") : has(dimension))
+    );
+    return has("model") ? ["model", ...stated] : stated;
+  };
+  const [usageGrain, costGrain] = [grainOf("usage"), grainOf("cost")];
+  const whole = await readWhole(ctx.store, terms, account, { from, to });
+  return {
+    setup: {
+      terms,
+      from,
+      to,
+      own: keys.length > 0 && [...usageGrain, ...costGrain].includes("credential")
+        ? new Set(keys)
+        : undefined,
+      whole,
+      hasModels: models.length > 0,
+      usageGrain,
+      costGrain,
+      hasCosts: series.some((one) => one.series === "cost") || series.length === 0,
+      parts: new Set(parts.map(({ part }) => part as string)),
+      aliases: matchModels(
+        models.map(({ model }) => model as string),
+        booked.filter(({ provider }) => isOf(provider)).map(({ model }) => model as string),
+      ),
+    },
+    providers,
+    upstreams,
+    isWhole: series.some(({ width }) => Number(width) > DAY_MS),
+    hasCalls: series.some((one) => Number(one.response_id) > 0),
+    lines: series.reduce((sum, { lines }) => sum + Number(lines), 0),
+    unnamedKeys: [...upstreams.values()].filter(({ keyId }) => keyId === undefined).length,
+  };
+}
+
+async function checkAccount(
+  store: Pick<Store, "read">,
+  source: string,
+  account: string | undefined,
+): Promise<void> {
+  const { rows } = await store.read({
+    sql: "SELECT DISTINCT account FROM bill_imports WHERE source = ? AND status = 'done'",
+    args: [source],
+  });
+  const accounts = rows.map(([account]) => account as string);
+  if (accounts.length === 0) {
+    throw new PurserError(
+      "not_found",
+      `Cannot reconcile ${source}: no bill of it is imported; purser bills import ${source}`,
+    );
+  }
+  if (account === undefined || accounts.includes(account)) return;
+  const near = nearestName(account, accounts);
+  const hint = near
+    ? `did you mean ${near}?`
+    : `there are ${accounts.filter(Boolean).join(", ") || "none with a name"}`;
+  throw new PurserError(
+    "not_found",
+    `Cannot reconcile ${source}: no bill of the account ${account} is imported; ${hint}`,
+  );
+}
+
+/** Returns the time for which the bill is whole: what was asked for, as far as the source had counted it by then. */
+async function readWhole(
+  store: Pick<Store, "read">,
+  { name, delayMs }: BillTerms,
+  account: string | undefined,
+  { from, to }: { from: number; to: number },
+): Promise<{ from: number; to: number }> {
+  const { rows: [row] } = await store.read({
+    sql: `SELECT min(from_at), max(CASE WHEN to_at < coalesce(refreshed_at, created_at - ?4) THEN to_at
+  ELSE coalesce(refreshed_at, created_at - ?4) END) FROM bill_imports
+WHERE source = ?1 AND status = 'done' AND from_at < ?3 AND to_at > ?2${
+      account === undefined ? "" : " AND account = ?5"
+    }`,
+    args: [name, from, to, delayMs, ...account === undefined ? [] : [account]],
+  });
+  return { from: Number(row?.[0] ?? to), to: Number(row?.[1] ?? from) };
+}
+
+/** The names of providers of the clouds that FOCUS files name: how a config may call them. As of 2026-11, by their files of FOCUS 1.2. */
+const CLOUDS: readonly (readonly [bill: RegExp, ledger: RegExp])[] = [
+  [/amazon|aws/i, /amazon|aws|bedrock/i],
+  [/microsoft|azure/i, /azure|microsoft|foundry/i],
+  [/google/i, /google|vertex|gemini/i],
+];
+
+/** Returns the ledger's names of the providers that a bill is of; undefined for all. */
+function providersOf(
+  terms: BillTerms,
+  others: readonly string[],
+  booked: readonly string[],
+): readonly string[] | undefined {
+  if (terms.provider !== null) return [terms.provider];
+  const named = [...new Set(others.flatMap((text) => JSON.parse(text).provider ?? []))] as string[];
+  if (named.length === 0) return undefined;
+  const clouds = CLOUDS.filter(([bill]) => named.some((name) => bill.test(name)));
+  const isNamed = (provider: string) =>
+    named.includes(provider) || clouds.some(([, ledger]) => ledger.test(provider));
+  return [...new Set(booked.filter(isNamed))];
+}

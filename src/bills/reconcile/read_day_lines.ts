@@ -1,0 +1,52 @@
+import type { SqlValue, Store } from "../../store/mod.ts";
+import type { BillLine } from "../lines/bill_line.ts";
+import type { NumberedLine } from "./cells.ts";
+
+/** The texts of a line that are compared. */
+const TEXTS = [
+  ...[
+    "series",
+    "category",
+    "response_id",
+    "model",
+    "part",
+    "sku",
+    "credential",
+    "project",
+    "service_tier",
+    "region",
+  ],
+  ...["speed", "context", "quantity", "amount", "list_amount", "currency"],
+] as const;
+
+const FIELDS = TEXTS.map((column) =>
+  column.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()) as keyof BillLine
+);
+
+/** Reads the lines of a bill that start in [from, to): of a day there may be many, so only what is compared. */
+export async function readDayLines(
+  store: Pick<Store, "read">,
+  { source, account, from, to }: { source: string; account: string | undefined; from: number; to: number },
+): Promise<NumberedLine[]> {
+  const args: SqlValue[] = [source, from, to, ...account === undefined ? [] : [account]];
+  const { rows } = await store.read({
+    sql: `SELECT position, starts_at, ends_at, is_batch, is_equivalent, ${TEXTS.join(", ")} FROM bill_lines
+WHERE source = ? AND state = 'current' AND starts_at >= ? AND starts_at < ?${
+      account === undefined ? "" : " AND account = ?"
+    }`,
+    args,
+  });
+  return rows.map(([position, startsAt, endsAt, isBatch, isEquivalent, ...texts]) => {
+    const line: Record<string, unknown> = {
+      position: Number(position),
+      startsAt: Number(startsAt),
+      endsAt: Number(endsAt),
+    };
+    if (isBatch !== null) line.isBatch = Number(isBatch) !== 0;
+    if (Number(isEquivalent) !== 0) line.isEquivalent = true;
+    texts.forEach((text, index) => {
+      if (text !== null) line[FIELDS[index]!] = text;
+    });
+    return line as unknown as NumberedLine;
+  });
+}

@@ -1,0 +1,261 @@
+import { createHash } from "node:crypto";
+import { type Clock, DAY_MS, toIso } from "../../kernel/clock.ts";
+import type { Ids } from "../../kernel/ids.ts";
+import { formatUsd } from "../../kernel/money.ts";
+import type { Query, Statement, Store } from "../../store/mod.ts";
+import { checkOpen, readCorrections } from "../periods/periods.ts";
+import type { NumberedLine } from "./cells.ts";
+import { ATTO_PER_NANO, toNano } from "./exact.ts";
+import { RateCards, readLedgerCells } from "./ledger_cells.ts";
+import { readDayLines } from "./read_day_lines.ts";
+import { type BilledMonth, type OpenMonth, openMonth } from "./open_month.ts";
+import { type Reconciled, Reconciler, type Variance } from "./reconciler.ts";
+import { summarize } from "./summarize.ts";
+import { readLatest } from "./stored_reconciliations.ts";
+
+export interface ReconcileContext {
+  store: Store;
+  query: Query;
+  clock: Pick<Clock, "now">;
+  ids: Ids;
+}
+
+/** A comparison to make. */
+export interface ReconcileInput extends BilledMonth {
+  /** The largest amount that may stay unexplained; undefined for the bound of rounding. */
+  limitNanoUsd: bigint | undefined;
+}
+
+/** A variance as it is stored: rounded to nano-USD, so that all of them still add up to the difference. */
+export type StoredVariance = Omit<Variance, "amount"> & { amountNanoUsd: bigint };
+
+/** The most variances that are stored: those after them are added up by cause. */
+const MAX_VARIANCES = 20_000;
+
+/**
+ * Compares the bill of a month with the ledger, and stores the result; the same lines and calls are compared once. Returns its id.
+ *
+ * @throws {PurserError} `invalid` for a month in the future; `not_found` without a bill; `conflict` for a closed month
+ */
+export async function reconcileMonth(
+  ctx: ReconcileContext,
+  input: ReconcileInput,
+  onProgress: (done: number) => void = () => {},
+): Promise<string> {
+  const { terms, account, month, limitNanoUsd } = input;
+  const open = await openMonth(ctx, input);
+  await checkOpen(ctx.store, { source: terms.name, account, month }, "reconcile");
+  const corrections = await readCorrections(ctx.store, { terms, account, month, providers: open.providers });
+  const { hash, position } = await readInput(ctx.store, input, corrections);
+  const latest = await readLatest(ctx.store, { source: terms.name, account, month });
+  if (latest?.inputHash === hash) return latest.reconciliationId;
+  const result = await compareDays(ctx, input, open, onProgress);
+  for (const { month, billNanoUsd, ledgerNanoUsd } of corrections) {
+    result.billed += billNanoUsd * ATTO_PER_NANO;
+    result.bookedNanoUsd += ledgerNanoUsd;
+    result.variances.push({
+      cause: "correction",
+      ...open.setup,
+      dimensions: {},
+      part: "",
+      level: "total",
+      quantity: 0n,
+      amount: (billNanoUsd - ledgerNanoUsd) * ATTO_PER_NANO,
+      cells: 1,
+      evidence: `since ${month} was closed, its bill has changed by ${
+        formatUsd(billNanoUsd)
+      } USD and its calls by ${formatUsd(ledgerNanoUsd)} USD`,
+    });
+  }
+  const variances = roundVariances(result);
+  const unexplained = variances.filter(({ cause }) => cause === "unexplained")
+    .reduce((sum, { amountNanoUsd }) => sum + (amountNanoUsd < 0n ? -amountNanoUsd : amountNanoUsd), 0n);
+  const totals = summarize(result, variances, {
+    ...open,
+    corrections,
+    finalOn: toIso(open.setup.to + terms.finalAfterDays * DAY_MS).slice(0, 10),
+  });
+  const reconciliationId = ctx.ids.next("rec");
+  await ctx.store.write([
+    {
+      sql:
+        `INSERT INTO reconciliations (reconciliation_id, source, account, month, mapping, input_hash, ledger_position, bill_nano_usd,
+  ledger_nano_usd, unexplained_nano_usd, limit_nano_usd, totals, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      args: [
+        reconciliationId,
+        terms.name,
+        account ?? "",
+        month,
+        terms.mapping,
+        hash,
+        position,
+        toNano(result.billed),
+        result.bookedNanoUsd,
+        unexplained,
+        limitNanoUsd ?? toNano(result.roundingBound),
+        JSON.stringify(totals),
+        ctx.clock.now(),
+      ],
+    },
+    ...storeVariances(reconciliationId, variances),
+    ...storeProposals(reconciliationId, result),
+  ]);
+  return reconciliationId;
+}
+
+async function compareDays(
+  ctx: ReconcileContext,
+  { terms, account }: ReconcileInput,
+  { setup, providers, upstreams, isWhole, hasCalls }: OpenMonth,
+  onProgress: (done: number) => void,
+): Promise<Reconciled> {
+  const reconciler = new Reconciler(setup);
+  const rates = new RateCards(ctx);
+  const callsOf = hasCalls ? terms.name : undefined;
+  const days = (setup.to - setup.from) / DAY_MS;
+  const whole = { lines: [] as NumberedLine[], calls: [] as Awaited<ReturnType<typeof readLedgerCells>> };
+  for (let from = setup.from; from < setup.to; from += DAY_MS) {
+    const to = from + DAY_MS;
+    const lines = await readDayLines(ctx.store, { source: terms.name, account, from, to });
+    const widthMs = isWhole ? DAY_MS : narrowest(lines);
+    const calls = await readLedgerCells(ctx, {
+      providers,
+      from,
+      to,
+      widthMs,
+      upstreams,
+      account,
+      rates,
+      callsOf,
+    });
+    if (isWhole) {
+      whole.lines.push(...lines);
+      // Those that began on the day before came with it.
+      whole.calls.push(...calls.filter(({ startsAt }) => startsAt >= from || from === setup.from));
+    } else reconciler.addDay({ startsAt: from, endsAt: to, lines, calls });
+    onProgress((to - setup.from) / DAY_MS / days);
+  }
+  if (isWhole) reconciler.addDay({ startsAt: setup.from, endsAt: setup.to, ...whole });
+  return reconciler.finish();
+}
+
+/** Returns the width of the narrowest buckets of the lines of a day. */
+function narrowest(lines: readonly NumberedLine[]): number {
+  let width = DAY_MS;
+  for (const { category, startsAt, endsAt } of lines) {
+    if (category === "usage" && endsAt > startsAt) width = Math.min(width, endsAt - startsAt);
+  }
+  return width;
+}
+
+/** Returns a hash of all that a comparison depends on, and the last entry of the ledger. */
+async function readInput(store: Pick<Store, "readAll">, input: ReconcileInput, corrections: object) {
+  const [lines, entries, upstreams] = await store.readAll([
+    {
+      sql:
+        "SELECT coalesce(max(position), 0), (SELECT max(ended_at) FROM bill_imports WHERE source = ?1 AND status = 'done') FROM bill_lines",
+      args: [input.terms.name],
+    },
+    { sql: "SELECT coalesce(max(position), 0) FROM calls" },
+    { sql: "SELECT upstream_id, key_id FROM upstreams WHERE key_id IS NOT NULL ORDER BY upstream_id" },
+  ]);
+  const position = Number(entries!.rows[0]![0]);
+  const { terms, account, month, limitNanoUsd } = input;
+  const whole = [terms, account, month, limitNanoUsd, lines!.rows, position, upstreams!.rows, corrections];
+  const text = JSON.stringify(whole, (_, value) => typeof value === "bigint" ? String(value) : value);
+  return { hash: createHash("sha256").update(text).digest("hex").slice(0, 32), position };
+}
+
+/** Rounds the amounts to nano-USD; what that leaves is rounding too. */
+function roundVariances({ variances, billed, bookedNanoUsd }: Reconciled): StoredVariance[] {
+  const rounded = [...variances]
+    .filter(({ cause }) => cause !== "rounding")
+    .map(({ amount, ...one }): StoredVariance => ({ ...one, amountNanoUsd: toNano(amount) }))
+    .sort((one, other) => compareSizes(one.amountNanoUsd, other.amountNanoUsd));
+  const kept = rounded.slice(0, MAX_VARIANCES);
+  const rest = new Map<string, StoredVariance>();
+  for (const one of rounded.slice(MAX_VARIANCES)) {
+    const known = rest.get(one.cause);
+    if (!known) {
+      rest.set(one.cause, {
+        ...one,
+        dimensions: {},
+        part: "",
+        quantity: 0n,
+        evidence: "the smaller ones together",
+      });
+    } else {
+      known.from = Math.min(known.from, one.from);
+      known.to = Math.max(known.to, one.to);
+      known.amountNanoUsd += one.amountNanoUsd;
+      known.cells += one.cells;
+    }
+  }
+  const all = [...kept, ...rest.values()];
+  const explained = all.reduce((sum, { amountNanoUsd }) => sum + amountNanoUsd, 0n);
+  const rounding = toNano(billed) - bookedNanoUsd - explained;
+  const [first] = variances.filter(({ cause }) => cause === "rounding");
+  if (rounding !== 0n && first) {
+    const { amount: _, ...one } = first;
+    all.push({ ...one, evidence: "of lines and of calls", amountNanoUsd: rounding });
+  }
+  return all;
+}
+
+function compareSizes(one: bigint, other: bigint): number {
+  const [a, b] = [one < 0n ? -one : one, other < 0n ? -other : other];
+  return a === b ? 0 : a > b ? -1 : 1;
+}
+
+const VARIANCE_COLUMNS = [
+  ...["reconciliation_id", "nth", "cause", "from_at", "to_at", "dimensions", "part", "level", "quantity"],
+  ...["amount_nano_usd", "cells", "evidence"],
+];
+const CORRECTION_COLUMNS = ["reconciliation_id", "call_id", "level", "starts_at", "counts"];
+
+function storeVariances(reconciliationId: string, variances: readonly StoredVariance[]): Statement[] {
+  if (variances.length === 0) return [];
+  const rows = variances.map((one, index) => [
+    ...[
+      reconciliationId,
+      index,
+      one.cause,
+      one.from,
+      one.to,
+      JSON.stringify(one.dimensions),
+      one.part,
+      one.level,
+    ],
+    ...[String(one.quantity), one.amountNanoUsd, one.cells, one.evidence.slice(0, 500)],
+  ]);
+  return [
+    insert("reconciliation_variances", VARIANCE_COLUMNS, [
+      "nth",
+      "from_at",
+      "to_at",
+      "amount_nano_usd",
+      "cells",
+    ], rows),
+  ];
+}
+
+function storeProposals(reconciliationId: string, { proposals }: Reconciled): Statement[] {
+  if (proposals.length === 0) return [];
+  const rows = proposals.map(({ callId, level, startsAt, counts }) => [
+    ...[reconciliationId, callId, level, startsAt, JSON.stringify(Object.fromEntries(counts))],
+  ]);
+  return [insert("bill_corrections", CORRECTION_COLUMNS, ["starts_at"], rows)];
+}
+
+const insert = (
+  table: string,
+  columns: string[],
+  integers: string[],
+  rows: (string | number | bigint)[][],
+): Statement => ({
+  sql: `INSERT INTO ${table} (${columns.join(", ")}) SELECT ${
+    columns.map((column) => `v.${column}`).join(", ")
+  } FROM each_row v WHERE true
+ON CONFLICT DO NOTHING`,
+  each: { columns, integers, rows },
+});

@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { beginImport, finishImport, stagePage } from "../../../src/bills/import/store_import.ts";
+import { reconcileMonth } from "../../../src/bills/reconcile/reconcile_month.ts";
+import { getReconciliation } from "../../../src/bills/reconcile/stored_reconciliations.ts";
+import { toNano } from "../../../src/bills/reconcile/exact.ts";
+import { toUsd } from "../../../src/kernel/money.ts";
+import { type ModelCall, recordCalls, recordPrices, recordUpstreams } from "../../../src/ledger/mod.ts";
+import { priceLines, type Rates, sumLines, usageOf } from "../../../src/pricing/mod.ts";
+import { modelCall } from "../../harness/model_calls.ts";
+import { openTestBooks } from "../../harness/test_books.ts";
+import { makeMonth, type Month, rates, type SimulatedCall } from "./month.ts";
+
+/** Months of the simulation in a database: its rows give the causes that the rules have made. */
+
+const TERMS = { name: "anthropic", provider: "anthropic", delayMs: 0, finalAfterDays: 5, mapping: 1 };
+const cards = new Map<string, Rates>();
+
+function cardOf(model: string): Rates {
+  let card = cards.get(model);
+  if (!card) {
+    const { input_tokens: input, output_tokens: output, cache_read_tokens: cacheRead } = rates(model);
+    const tier = {
+      aboveInputTokens: -1,
+      input,
+      output,
+      reasoning: output,
+      cacheRead,
+      cacheWrite: input,
+      cacheWrite1h: input,
+    };
+    cards.set(model, card = { source: "test", tiers: [tier] });
+  }
+  return card;
+}
+
+function toCall({ id, at, endedAt, model, credential, counts, doubtful }: SimulatedCall): ModelCall {
+  const { input_tokens, cache_read_tokens: cacheReadTokens, output_tokens: outputTokens } = counts;
+  const usage = usageOf({ inputTokens: input_tokens + cacheReadTokens, cacheReadTokens, outputTokens });
+  const card = cardOf(model);
+  return modelCall({
+    callId: id,
+    at,
+    durationMs: endedAt - at,
+    provider: "anthropic",
+    model,
+    usage,
+    responseId: id,
+    source: "gateway",
+    isEstimated: doubtful,
+    priceSource: "test",
+    rates: card,
+    costNanoUsd: sumLines(card, priceLines(card, usage)).costNanoUsd,
+    upstream: { credential },
+  });
+}
+
+async function reconcile({ calls, lines, setup }: Month) {
+  await using books = await openTestBooks();
+  const { core } = books;
+  const booked = calls.map(toCall);
+  await core.store.write([
+    ...recordPrices(booked, new Set()).statements,
+    ...recordUpstreams(booked, new Set()).statements,
+    ...recordCalls(booked),
+    { sql: "UPDATE upstreams SET key_id = credential" },
+  ]);
+  const begun = await beginImport(core, {
+    source: "anthropic",
+    account: "",
+    from: setup.from,
+    to: setup.whole.to,
+    queryHash: "q",
+  });
+  const page = { lines: lines.map(({ position: _, ...line }) => line), refreshedAt: setup.whole.to };
+  await finishImport(core, await stagePage(core, begun, page), { wholeSeries: [], areRowsDistinct: true });
+  const terms = { ...TERMS, ...setup.terms };
+  const id = await reconcileMonth(core, {
+    terms,
+    account: undefined,
+    month: "2026-10",
+    limitNanoUsd: undefined,
+  });
+  return await getReconciliation(core, id);
+}
+
+Deno.test("the rows of a month give the causes that its rules have made", async () => {
+  const seeds = Deno.env.get("PURSER_THOROUGH") ? 200 : 24;
+  let tried = 0;
+  for (let seed = 1; seed <= seeds; seed++) {
+    const month = makeMonth(seed);
+    // By their ends, the calls at the end of the simulated days are of the day after them, whose bill isn't made.
+    if (month.setup.terms.countsBy !== "start") continue;
+    tried++;
+    const found = await reconcile(month);
+    const context = `seed ${seed}, ${month.provider.name}, ${month.injected}: ${
+      JSON.stringify(found.causes)
+    }`;
+    assert.equal(found.bill_usd, toUsd(toNano(month.billed)), context);
+    assert.equal(found.ledger_usd, toUsd(month.booked), context);
+    const byCause = new Map(found.causes.map(({ cause, amount_usd }) => [cause, amount_usd]));
+    for (const cause of new Set([...byCause.keys(), ...month.expected.keys()])) {
+      const difference = (byCause.get(cause) ?? 0) - toUsd(toNano(month.expected.get(cause) ?? 0n));
+      assert.ok(
+        Math.abs(difference) <= found.rounding_bound_usd + 1e-9,
+        `${cause} is off by ${difference}: ${context}`,
+      );
+    }
+    assert.equal(found.unexplained_usd, 0, context);
+    const covered = found.coverage.matched_usd - toUsd(toNano(month.matched));
+    assert.ok(Math.abs(covered) <= found.rounding_bound_usd + 1e-9, `covered ${covered} more: ${context}`);
+  }
+  assert.ok(tried >= 4, `${tried} months`);
+});

@@ -1,0 +1,519 @@
+import type { Cause } from "../../../src/contract/bills/causes.ts";
+import type { LedgerCell, NumberedLine } from "../../../src/bills/reconcile/cells.ts";
+import type { DaySides, Setup } from "../../../src/bills/reconcile/reconciler.ts";
+import { divideHalfEven } from "../../../src/kernel/money.ts";
+
+/*
+ * A month of calls, and a bill of them by a provider's own rules. What the rules do to the bill is kept by cause, in atto-USD, so that
+ * the comparison can be asked for it.
+ */
+
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
+const FROM = Date.UTC(2026, 9, 1);
+const DAYS = 6;
+const MICRO = 1_000_000n;
+
+/** The rules of a provider. */
+export interface Provider {
+  name: string;
+  /** The width of the buckets of usage; 0 for lines of one call; undefined without a series of usage. */
+  usageMs?: number;
+  costMs: number;
+  /** The lines of costs have quantities. */
+  hasQuantities: boolean;
+  /** The lines of costs have one amount for all parts. */
+  isWhole?: true;
+  hasKeyInCosts: boolean;
+  decimals?: number;
+}
+
+export const PROVIDERS: readonly Provider[] = [
+  {
+    name: "usage by the minute, costs by the day",
+    usageMs: MINUTE,
+    costMs: DAY,
+    hasQuantities: false,
+    hasKeyInCosts: false,
+    decimals: 11,
+  },
+  {
+    name: "usage by the hour, costs with quantities by day and key",
+    usageMs: HOUR,
+    costMs: DAY,
+    hasQuantities: true,
+    hasKeyInCosts: true,
+  },
+  {
+    name: "one line for each call",
+    usageMs: 0,
+    costMs: 0,
+    hasQuantities: false,
+    isWhole: true,
+    hasKeyInCosts: true,
+    decimals: 10,
+  },
+  {
+    name: "costs with quantities by the hour",
+    costMs: HOUR,
+    hasQuantities: true,
+    hasKeyInCosts: true,
+    decimals: 8,
+  },
+  { name: "one amount an hour", costMs: HOUR, hasQuantities: false, isWhole: true, hasKeyInCosts: true },
+];
+
+const PARTS = ["input_tokens", "cache_read_tokens", "output_tokens"] as const;
+type Part = typeof PARTS[number];
+type Counts = Record<Part, number>;
+
+export interface SimulatedCall {
+  id: string;
+  at: number;
+  endedAt: number;
+  model: string;
+  credential: string;
+  tier: string;
+  counts: Counts;
+  doubtful: boolean;
+}
+
+interface Billed extends SimulatedCall {
+  billedModel: string;
+  billedTier: string;
+  /** Micro-shares of the list price. */
+  price: bigint;
+  discount: bigint;
+}
+
+/** Pico-USD for each token. */
+export const rates = (model: string): Record<Part, bigint> => {
+  const scale = 1n + BigInt(model.charCodeAt(1) % 7);
+  return {
+    input_tokens: 3_000_000n * scale,
+    cache_read_tokens: 300_000n * scale,
+    output_tokens: 15_000_000n * scale,
+  };
+};
+const SCHEDULE: Record<string, bigint> = { standard: 1_000_000n, priority: 2_000_000n };
+
+export function random(seed: number): () => number {
+  let state = seed * 2_654_435_761 >>> 0;
+  return () => {
+    state = state + 0x6d2b79f5 >>> 0;
+    let t = Math.imul(state ^ state >>> 15, 1 | state);
+    t = t + Math.imul(t ^ t >>> 7, 61 | t) ^ t;
+    return ((t ^ t >>> 14) >>> 0) / 4_294_967_296;
+  };
+}
+
+export interface Month {
+  provider: Provider;
+  setup: Setup;
+  days: DaySides[];
+  calls: readonly SimulatedCall[];
+  lines: readonly NumberedLine[];
+  /** The amounts that the rules have made, in atto-USD. */
+  expected: Map<Cause, bigint>;
+  injected: readonly Cause[];
+  billed: bigint;
+  booked: bigint;
+  /** The amount that both sides have, in atto-USD. */
+  matched: bigint;
+  others: number;
+}
+
+/** The injections that a provider's bill can prove. */
+const ALL: readonly Cause[] = [
+  "bypass",
+  "lost",
+  "not_billed",
+  "price",
+  "discount",
+  "tier",
+  "cache_kind",
+  "tool_fee",
+  "fee",
+  "tax",
+  "credit",
+  "late",
+  "model_alias",
+  "boundary",
+];
+const WITHOUT_REQUESTS = new Set<Cause>(["lost", "not_billed"]);
+const NOT_BY_CALL = new Set<Cause>(["tier", "cache_kind", "model_alias", "boundary", "price"]);
+
+/** Makes a month by a seed. `unexplained` is added to the amount of one line, as a mistake of the provider. */
+export function makeMonth(seed: number, unexplained = 0n): Month {
+  const next = random(seed);
+  const below = (n: number) => Math.floor(next() * n);
+  const provider = PROVIDERS[seed % PROVIDERS.length]!;
+  const isByCall = provider.usageMs === 0;
+  const isOnlyAmounts = provider.usageMs === undefined && !provider.hasQuantities;
+  const isPossible = (cause: Cause) =>
+    !(provider.usageMs === undefined && (WITHOUT_REQUESTS.has(cause) || cause === "boundary")) &&
+    !(isByCall && NOT_BY_CALL.has(cause)) &&
+    !(isOnlyAmounts && ["tier", "cache_kind", "model_alias"].includes(cause));
+  const injected = ALL.filter((cause) => isPossible(cause) && next() < 0.4);
+  const expected = new Map<Cause, bigint>();
+  const expect = (cause: Cause, amount: bigint) => expected.set(cause, (expected.get(cause) ?? 0n) + amount);
+  const to = FROM + DAYS * DAY;
+  const calls: SimulatedCall[] = [];
+  const bill: Billed[] = [];
+  let matched = 0n;
+  let made = 0;
+  const countsBy = isByCall || next() < 0.5 ? "start" : "end";
+  // Calls that are counted by the other rule leave open which one it is.
+  const isUnknown = next() < 0.5 && !injected.includes("boundary") && !isOnlyAmounts;
+  const wholeUntil = injected.includes("late") ? to - DAY : to;
+
+  const amountOf = (model: string, counts: Counts) =>
+    PARTS.reduce((sum, part) => sum + BigInt(counts[part]) * rates(model)[part] * MICRO, 0n);
+  const timeOf = ({ at, endedAt }: SimulatedCall) => countsBy === "start" ? at : endedAt;
+  const newCall = (model: string, day: number): SimulatedCall => {
+    const at = FROM + day * DAY + below(DAY);
+    const duration = 1_000 + below(90_000);
+    return {
+      id: `call_${++made}_${seed}`,
+      at,
+      endedAt: at + duration,
+      model,
+      credential: next() < 0.7 ? "key_one" : "key_two",
+      tier: "standard",
+      counts: {
+        input_tokens: 100 + below(20_000),
+        cache_read_tokens: below(50_000),
+        output_tokens: 1 + below(4_000),
+      },
+      doubtful: false,
+    };
+  };
+  const billOf = (call: SimulatedCall, more: Partial<Billed> = {}): Billed => ({
+    ...call,
+    billedModel: call.model,
+    billedTier: call.tier,
+    price: 1_000_000n,
+    discount: 1_000_000n,
+    ...more,
+  });
+  const isBilled = (call: SimulatedCall) => timeOf(call) >= FROM && timeOf(call) < to;
+
+  /** Adds calls of a model that only one cause has changed. */
+  function addModel(model: string, cause: Cause | undefined): void {
+    const before: SimulatedCall = { ...newCall(model, 0), at: FROM - 5_000, endedAt: FROM + 5_000 };
+    const after: SimulatedCall = { ...newCall(model, 0), at: to - 5_000, endedAt: to + 5_000 };
+    const all = Array.from({ length: 24 }, (_, index) => newCall(model, index % DAYS));
+    if (cause === undefined && !isByCall) all.push(before, after);
+    const changedFrom = FROM + 3 * DAY;
+    for (const [index, call] of all.entries()) {
+      const isChanged = index % 3 === 0 && isBilled(call);
+      const amount = amountOf(model, call.counts);
+      const both = () => {
+        if (!isBilled(call)) return;
+        if (timeOf(call) < wholeUntil) matched += amount;
+      };
+      switch (cause) {
+        case "bypass":
+          if (isChanged && provider.usageMs === undefined) {
+            bill.push(billOf({ ...call, credential: "key_other" }));
+          } else if (isChanged) bill.push(billOf(index % 2 ? call : { ...call, credential: "key_other" }));
+          else {
+            calls.push(call);
+            bill.push(billOf(call));
+            both();
+          }
+          if (isChanged && timeOf(call) < wholeUntil) expect("bypass", amount);
+          break;
+        case "lost": {
+          const seen = { ...call.counts, output_tokens: Math.floor(call.counts.output_tokens / 2) };
+          calls.push(isChanged ? { ...call, counts: seen, doubtful: true } : call);
+          bill.push(billOf(call));
+          if (isChanged && timeOf(call) < wholeUntil) {
+            expect("lost", amount - amountOf(model, seen));
+            matched += amountOf(model, seen);
+          } else both();
+          break;
+        }
+        case "not_billed":
+          calls.push(call);
+          if (!isChanged) {
+            bill.push(billOf(call));
+            both();
+          } else if (timeOf(call) < wholeUntil) expect("not_billed", -amount);
+          break;
+        case "price":
+        case "discount": {
+          const isLater = timeOf(call) >= changedFrom;
+          calls.push(call);
+          bill.push(
+            billOf(call, isLater ? cause === "price" ? { price: 1_100_000n } : { discount: 800_000n } : {}),
+          );
+          if (isLater && isBilled(call) && timeOf(call) < wholeUntil) {
+            const change = cause === "price" ? amount / 10n : -amount / 5n;
+            expect(cause, change);
+            matched += change;
+          }
+          both();
+          break;
+        }
+        case "tier": {
+          const isMoved = timeOf(call) >= changedFrom;
+          calls.push(call);
+          bill.push(billOf(call, isMoved ? { billedTier: "priority", price: SCHEDULE.priority! } : {}));
+          if (isMoved && isBilled(call) && timeOf(call) < wholeUntil) {
+            expect("tier", amount);
+            matched += amount;
+          }
+          both();
+          break;
+        }
+        case "cache_kind": {
+          const shift = Math.min(50, call.counts.input_tokens);
+          const billed = {
+            ...call.counts,
+            input_tokens: call.counts.input_tokens - shift,
+            cache_read_tokens: call.counts.cache_read_tokens + shift,
+          };
+          calls.push(call);
+          bill.push(billOf({ ...call, counts: billed }));
+          if (isBilled(call) && timeOf(call) < wholeUntil) {
+            expect("cache_kind", amountOf(model, billed) - amount);
+            matched += amountOf(model, billed);
+          }
+          break;
+        }
+        case "model_alias":
+          calls.push(call);
+          bill.push(billOf(call, { billedModel: "another-name" }));
+          both();
+          break;
+        case "boundary": {
+          // Counted by the other rule: it crosses the border of its bucket, whatever the others do.
+          const border = call.at - call.at % DAY + 12 * HOUR;
+          const crossing = index % 4 === 0
+            ? { ...call, at: border - 10_000, endedAt: border + 10_000 }
+            : call;
+          calls.push(crossing);
+          const other = countsBy === "start" ? crossing.endedAt : crossing.at;
+          bill.push(billOf(index % 4 === 0 ? { ...crossing, at: other, endedAt: other } : crossing));
+          if (timeOf(crossing) < wholeUntil && isBilled(crossing)) matched += amount;
+          break;
+        }
+        default:
+          calls.push(call);
+          bill.push(billOf(call));
+          both();
+      }
+      if (cause !== "bypass" || !isChanged) {
+        const booked = calls.at(-1)!;
+        if (isBilled(booked) && timeOf(booked) >= wholeUntil) expect("late", -amountOf(model, booked.counts));
+      }
+    }
+  }
+
+  addModel("alpha", undefined);
+  addModel("bravo", undefined);
+  const changing = injected.filter((cause) => !["tool_fee", "fee", "tax", "credit", "late"].includes(cause));
+  changing.forEach((cause, index) => addModel(`m${String.fromCharCode(99 + index)}-${cause}`, cause));
+
+  const lines = toLines(provider, bill.filter(isBilled).filter((call) => timeOf(call) < wholeUntil), timeOf);
+  const extra = (line: Partial<NumberedLine>, amount: bigint) =>
+    lines.push({
+      position: 0,
+      series: "cost",
+      category: "usage",
+      startsAt: FROM + DAY,
+      endsAt: FROM + DAY + (provider.costMs || DAY),
+      currency: "USD",
+      amount: toText(amount),
+      ...line,
+    });
+  const more = { tool_fee: 5n, fee: 7n, tax: 11n, credit: -13n } as const;
+  for (const cause of ["tool_fee", "fee", "tax", "credit"] as const) {
+    if (!injected.includes(cause)) continue;
+    const amount = more[cause] * 10n ** 16n;
+    expect(cause, amount);
+    extra(
+      cause === "tool_fee"
+        ? {
+          part: "web_searches",
+          model: "alpha",
+          ...(provider.hasQuantities && { quantity: "5", unit: "searches" }),
+          ...(provider.hasKeyInCosts && { credential: "key_one" }),
+        }
+        : { category: cause, sku: cause, endsAt: FROM + DAYS * DAY },
+      amount,
+    );
+  }
+  const others = below(3);
+  for (let index = 0; index < others; index++) {
+    extra({ category: "usage", model: "alpha", currency: "EUR" }, 10n ** 18n);
+  }
+  if (unexplained !== 0n) {
+    const target = lines.find(({ series, model, startsAt }) =>
+      series === "cost" && model === "alpha" && startsAt >= FROM + 2 * DAY
+    )!;
+    target.amount = toText(toAtto(target.amount!) + unexplained);
+    expect("unexplained", unexplained);
+    if (unexplained < 0n) matched += unexplained;
+  }
+  if (injected.includes("model_alias")) expected.set("model_alias", 0n);
+  const billed = lines.reduce(
+    (sum, { amount, currency, series }) =>
+      sum + (amount && currency === "USD" && series === "cost" ? toAtto(amount) : 0n),
+    0n,
+  );
+  const cells = calls.map((call) => toCell(call, provider));
+  const booked = cells.filter((_, index) => isBilled(calls[index]!)).reduce(
+    (sum, { bookedNanoUsd }) => sum + bookedNanoUsd,
+    0n,
+  );
+  return {
+    provider,
+    expected,
+    injected,
+    calls,
+    lines,
+    billed,
+    booked,
+    matched,
+    others,
+    setup: {
+      terms: {
+        countsBy: isUnknown ? "unknown" : countsBy,
+        ...(provider.decimals !== undefined && { amountDecimals: provider.decimals }),
+      },
+      from: FROM,
+      to,
+      own: new Set(["key_one", "key_two"]),
+      whole: { from: FROM, to: wholeUntil },
+      hasModels: true,
+      usageGrain: ["model", "credential", "serviceTier"],
+      costGrain: provider.hasKeyInCosts ? ["model", "credential", "serviceTier"] : ["model", "serviceTier"],
+      hasCosts: true,
+      parts: new Set(PARTS),
+      aliases: new Map(),
+    },
+    days: Array.from({ length: DAYS }, (_, day) => {
+      const [startsAt, endsAt] = [FROM + day * DAY, FROM + (day + 1) * DAY];
+      const isIn = (at: number) => at >= startsAt && at < endsAt;
+      return {
+        startsAt,
+        endsAt,
+        lines: lines.filter((line) => isIn(line.startsAt)),
+        calls: cells.filter((cell) => isIn(cell.startsAt) || isIn(cell.endedAt)),
+      };
+    }),
+  };
+}
+
+function toCell(
+  { id, at, endedAt, model, credential, tier, counts, doubtful }: SimulatedCall,
+  provider: Provider,
+): LedgerCell {
+  const parts = PARTS.map((part) => ({
+    part,
+    quantity: BigInt(counts[part]) * MICRO,
+    amount: BigInt(counts[part]) * rates(model)[part] * MICRO,
+  }))
+    .filter(({ quantity }) => quantity > 0n);
+  const isByCall = provider.usageMs === 0;
+  return {
+    startsAt: isByCall ? at : at - at % MINUTE,
+    endedAt: isByCall ? at : endedAt - endedAt % MINUTE,
+    dimensions: { model, credential, serviceTier: tier },
+    ...(isByCall && { responseId: id }),
+    calls: 1,
+    doubtful: Number(doubtful),
+    bookedNanoUsd: divideHalfEven(parts.reduce((sum, { amount }) => sum + amount, 0n), 1_000_000_000n),
+    parts,
+    callId: id,
+  };
+}
+
+const toText = (atto: bigint): string => {
+  const digits = (atto < 0n ? -atto : atto).toString().padStart(19, "0");
+  return `${atto < 0n ? "-" : ""}${digits.slice(0, -18)}.${digits.slice(-18)}`;
+};
+export const toAtto = (text: string): bigint => {
+  const [whole = "0", fraction = ""] = text.replace("-", "").split(".");
+  const size = BigInt(whole) * 10n ** 18n + BigInt(fraction.padEnd(18, "0").slice(0, 18));
+  return text.startsWith("-") ? -size : size;
+};
+
+function toLines(
+  provider: Provider,
+  bill: readonly Billed[],
+  timeOf: (call: SimulatedCall) => number,
+): NumberedLine[] {
+  const sums = new Map<string, { line: NumberedLine; quantity: bigint; amount: bigint; list: bigint }>();
+  const add = (
+    series: "usage" | "cost",
+    width: number,
+    call: Billed,
+    part: string | undefined,
+    quantity: bigint,
+    list: bigint,
+  ) => {
+    const time = timeOf(call);
+    const startsAt = width === 0 ? call.at : time - time % width;
+    const hasKey = series === "usage" || provider.hasKeyInCosts;
+    const id = width === 0 ? call.id : undefined;
+    const key = [series, startsAt, call.billedModel, call.billedTier, hasKey ? call.credential : "", part, id]
+      .join("|");
+    let sum = sums.get(key);
+    if (!sum) {
+      sums.set(
+        key,
+        sum = {
+          line: {
+            position: sums.size + 1,
+            series,
+            category: "usage",
+            startsAt,
+            endsAt: startsAt + width,
+            model: call.billedModel,
+            serviceTier: call.billedTier,
+            ...(part !== undefined && { part }),
+            ...(hasKey && { credential: call.credential }),
+            ...(id !== undefined && { responseId: id }),
+          },
+          quantity: 0n,
+          amount: 0n,
+          list: 0n,
+        },
+      );
+    }
+    sum.quantity += quantity;
+    sum.list += list;
+    sum.amount += list * call.discount / 1_000_000n;
+  };
+  for (const call of bill) {
+    let whole = 0n;
+    for (const part of PARTS) {
+      const quantity = BigInt(call.counts[part]);
+      if (quantity === 0n) continue;
+      const list = quantity * rates(call.model)[part] * call.price;
+      whole += list;
+      if (provider.usageMs !== undefined) add("usage", provider.usageMs, call, part, quantity, 0n);
+      if (!provider.isWhole) add("cost", provider.costMs, call, part, quantity, list);
+    }
+    if (provider.isWhole) add("cost", provider.costMs, call, undefined, 0n, whole);
+    if (provider.usageMs !== undefined) add("usage", provider.usageMs, call, "requests", 1n, 0n);
+  }
+  const rounded = (atto: bigint) => {
+    if (provider.decimals === undefined) return toText(atto);
+    const unit = 10n ** BigInt(18 - provider.decimals);
+    return toText(divideHalfEven(atto, unit) * unit);
+  };
+  return [...sums.values()].map(({ line, quantity, amount, list }) =>
+    line.series === "usage" ? { ...line, quantity: String(quantity) } : {
+      ...line,
+      currency: "USD",
+      amount: rounded(amount),
+      ...(amount !== list && { listAmount: rounded(list) }),
+      ...(provider.hasQuantities && { quantity: String(quantity) }),
+    }
+  );
+}
