@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import type { ExportCell, ExportColumn } from "../../../contract/exports.ts";
 import type { ExportFormat } from "../../../contract/values.ts";
 import { cellOf, toLines } from "../../../kernel/csv.ts";
@@ -56,18 +57,8 @@ function createCsv(columns: readonly ExportColumn[]): Encoder {
   return {
     group: (rows) =>
       void parts.push(encoder.encode(toLines(rows.map((row) => row.map((cell) => cellOf("", cell)))))),
-    finish: () => concat(parts),
+    finish: () => Buffer.concat(parts),
   };
-}
-
-function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }
 
 /** The type of a column of each kind in Parquet. */
