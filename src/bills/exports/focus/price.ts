@@ -7,7 +7,7 @@ import { developerOf, type Seller, sellerOf } from "./sellers.ts";
 /** The part of a call whose cost no rate card explains, and of one with a fee by request. */
 export const REQUESTS = "requests";
 
-/** What the charges for a part of calls at one price have in common. */
+/** The facts that the charges for a part of calls at one price have in common. */
 export interface Price {
   provider: string;
   /** The model that the part was done by. */
@@ -24,7 +24,7 @@ export interface Price {
   rate: bigint;
   /** By the list; that of `rate` unless the provider has stated another cost. */
   listRate: bigint;
-  /** How the calls are paid: by a plan, or, through a router, to a provider by a key of one's own. */
+  /** The way in which the calls are paid: by a plan, or, through a router, to a provider by a key of one's own. */
   mode: "plan" | "own_key" | null;
   serviceTier: string | null;
   region: string | null;
