@@ -28,12 +28,9 @@ export interface StatementInput {
   before: CostStatement | undefined;
 }
 
-interface Amounts {
-  amount: NanoUsd;
-  corrections: NanoUsd;
-  shared: NanoUsd;
-  markup: NanoUsd;
-}
+const PARTS = ["amount", "corrections", "shared", "markup"] as const;
+type Amounts = Record<typeof PARTS[number], NanoUsd>;
+const NOTHING: Readonly<Amounts> = { amount: 0n, corrections: 0n, shared: 0n, markup: 0n };
 
 /**
  * Makes a statement: each line's markup is rounded by itself, half to even, and every total is the sum of its lines, so that it can be added up
@@ -59,38 +56,21 @@ export function makeStatement(
     };
   };
   const bySubject = new Map<string | null, Amounts>();
-  const subjectOf = (value: string | null): Amounts => {
-    let amounts = bySubject.get(value);
-    if (!amounts) bySubject.set(value, amounts = { amount: 0n, corrections: 0n, shared: 0n, markup: 0n });
-    return amounts;
+  const book = (subject: string | null, part: "amount" | "corrections" | "shared", amount: NanoUsd) => {
+    let amounts = bySubject.get(subject);
+    if (!amounts) bySubject.set(subject, amounts = { ...NOTHING });
+    amounts[part] += amount;
+    amounts.markup += markupOn(amount);
   };
-  for (const { value, costNanoUsd } of sums) {
-    const amounts = subjectOf(value);
-    amounts.amount += costNanoUsd;
-    amounts.markup += markupOn(costNanoUsd);
-  }
-  for (const { value, costNanoUsd } of corrections) {
-    const amounts = subjectOf(value);
-    amounts.corrections += costNanoUsd;
-    amounts.markup += markupOn(costNanoUsd);
-  }
+  for (const { value, costNanoUsd } of sums) book(value, "amount", costNanoUsd);
+  for (const { value, costNanoUsd } of corrections) book(value, "corrections", costNanoUsd);
   const pool = sharedCosts.reduce((sum, { amountNanoUsd }) => sum + amountNanoUsd, 0n);
-  const sharing = sharersOf(head.shared, [...bySubject]);
-  const shares = allot(pool, sharing.map(({ weight }) => weight));
-  for (const [index, { amounts }] of sharing.entries()) {
-    amounts.shared = shares[index]!;
-    amounts.markup += markupOn(shares[index]!);
-  }
-  const all = [...bySubject.entries()].sort(([a], [b]) => compareNames(a, b));
-  const total = all.reduce(
-    (sum, [, each]) => ({
-      amount: sum.amount + each.amount,
-      corrections: sum.corrections + each.corrections,
-      shared: sum.shared + each.shared,
-      markup: sum.markup + each.markup,
-    }),
-    { amount: 0n, corrections: 0n, shared: 0n, markup: 0n },
-  );
+  const all = [...bySubject].sort(([a], [b]) => compareNames(a, b));
+  const sharers = sharersOf(head.shared, all);
+  const shares = allot(pool, sharers.map(({ weight }) => weight));
+  for (const [index, { subject }] of sharers.entries()) book(subject, "shared", shares[index]!);
+  const total = { ...NOTHING };
+  for (const [, each] of all) for (const part of PARTS) total[part] += each[part];
   const count = (of: "modelCalls" | "unpricedCalls") => sums.reduce((sum, each) => sum + each[of], 0);
   const subjects = all.map(([subject, amounts]) => ({ subject, ...toWire(amounts) }));
   return {
@@ -112,9 +92,8 @@ export function makeStatement(
 /** Returns the subjects that share costs, with their weights. Calls without the tag have a share of their own cost, but no even one. */
 function sharersOf(rule: SharedRule, all: readonly [string | null, Amounts][]) {
   if (rule === "none") return [];
-  const sharers = rule === "even" ? all.filter(([subject]) => subject !== null) : all;
-  return sharers.toSorted(([a], [b]) => compareNames(a, b))
-    .map(([, amounts]) => ({ amounts, weight: rule === "even" ? 1n : amounts.amount }));
+  if (rule === "by-share") return all.map(([subject, { amount }]) => ({ subject, weight: amount }));
+  return all.filter(([subject]) => subject !== null).map(([subject]) => ({ subject, weight: 1n }));
 }
 
 const toWire = ({ amount, corrections, shared, markup }: Amounts) => ({

@@ -73,13 +73,7 @@ const number = (title: string): Cell => ({ text: title, isNumber: true });
 export function renderStatementHtml(statement: CostStatement): string {
   const { month, by, version, issued_at, time_zone, markup_percent, shared, total, subjects } = statement;
   const nameOf = (subject: string | null) => text(subject ?? `(no ${by})`);
-  const amounts = [
-    number("Amount"),
-    number("Corrections"),
-    number("Shared"),
-    number("Markup"),
-    number("Total"),
-  ];
+  const amounts = ["Amount", "Corrections", "Shared", "Markup", "Total"].map(number);
   const amountsOf = (each: Omit<CostStatement["subjects"][number], "subject">) =>
     [each.amount_usd, each.corrections_usd, each.shared_usd, each.markup_usd, each.total_usd].map(usd);
   const lineHead = [text("Model"), ...["Calls", "Tokens", "Amount", "Markup", "Total"].map(number)];

@@ -1,14 +1,11 @@
-import { createHash } from "node:crypto";
 import { z } from "zod";
-import { type ExportCell, type ExportColumn, type ExportedCalls } from "../../../contract/exports.ts";
+import type { ExportCell, ExportedCalls } from "../../../contract/exports.ts";
 import { EXPORT_FORMATS, type ExportFormat } from "../../../contract/values.ts";
 import { formatUsd, parseTotalUsd } from "../../../kernel/money.ts";
-import { messageOf, PurserError } from "../../../kernel/errors.ts";
+import { PurserError } from "../../../kernel/errors.ts";
 import type { ExportTarget } from "./export_target.ts";
+import { putFile, putManifest, readManifest, refuse, ROWS_PER_FILE } from "./manifest.ts";
 import { createTableFile, type TableFile } from "./table_file.ts";
-
-/** The rows of one file: some tens of megabytes while it is made. */
-export const ROWS_PER_FILE = 100_000;
 
 const Sums = z.object({
   /** The entries of the ledger, and the calls among them: an adjustment is an entry. */
@@ -42,36 +39,9 @@ const Manifest = z.object({
   ...Sums.shape,
   files: z.array(ManifestFile),
 });
-export type Manifest = z.infer<typeof Manifest>;
+type Manifest = z.infer<typeof Manifest>;
 
-export const MANIFEST = "manifest.json";
-
-const NO_SUMS: Sums = {
-  entries: 0,
-  calls: 0,
-  input_tokens: 0,
-  output_tokens: 0,
-  total_tokens: 0,
-  cost_usd: "0",
-  plan_usd: "0",
-};
-
-/** Reads the manifest of a target; undefined if it has none. Throws `conflict` on a file that isn't one. */
-async function readManifest(target: ExportTarget): Promise<Manifest | undefined> {
-  const text = await target.readText(MANIFEST);
-  if (text === undefined) return undefined;
-  try {
-    return Manifest.parse(JSON.parse(text));
-  } catch (error) {
-    throw refuse(
-      target,
-      `${MANIFEST} there is not that of an export of calls (${messageOf(error).split("\n")[0]})`,
-    );
-  }
-}
-
-const refuse = ({ where }: ExportTarget, state: string) =>
-  new PurserError("conflict", `Cannot export to ${where}: ${state}; name another folder`);
+const MANIFEST = "manifest.json";
 
 /** The input of an export of calls. */
 export interface CallsExport {
@@ -93,12 +63,13 @@ export interface CallsExport {
  */
 export async function exportCalls(input: CallsExport): Promise<Manifest> {
   const { target, format, fromPosition, readPage, onProgress, rowsPerFile = ROWS_PER_FILE } = input;
-  const earlier = await readManifest(target);
+  const earlier = await readManifest(target, MANIFEST, Manifest, "calls");
   const start = earlier ? earlier.to_position + 1 : fromPosition ?? 1;
   let page = await readPage(start - 1);
   if (page.ledger === null) throw new PurserError("invalid", "Cannot export calls: the ledger has none yet");
   if (earlier) checkManifest(target, earlier, page, input);
   const head = page.head_position;
+  const columnAt = Object.fromEntries(page.columns.map(({ name }, index) => [name, index]));
   let manifest: Manifest = earlier ?? {
     schema_version: 1,
     ledger: page.ledger,
@@ -106,65 +77,47 @@ export async function exportCalls(input: CallsExport): Promise<Manifest> {
     from_position: start,
     to_position: start - 1,
     last_call_id: page.after_call_id,
-    ...NO_SUMS,
+    ...toSums(NOTHING),
     files: [],
   };
-  let file: { from: number; table: TableFile; sums: Adder } | undefined;
+  const total = toTally(manifest);
+  let file: { table: TableFile; tally: Tally } | undefined;
   const close = async (to: number, lastCallId: string) => {
     if (!file) return;
-    const bytes = file.table.finish();
-    const sha256 = createHash("sha256").update(bytes).digest("hex");
+    const from = manifest.to_position + 1;
     // Named by its start alone: the next export replaces one that no manifest names.
-    const name = `calls-${String(file.from).padStart(12, "0")}.${format}`;
-    await target.put(name, bytes, sha256);
-    const sums = file.sums.read();
+    const name = `calls-${String(from).padStart(12, "0")}.${format}`;
+    const written = await putFile(target, name, file.table.finish());
+    for (const key of SUMS) total[key] += file.tally[key];
     manifest = {
       ...manifest,
       to_position: to,
       last_call_id: lastCallId,
-      ...addSums(manifest, sums),
-      files: [...manifest.files, {
-        name,
-        from_position: file.from,
-        to_position: to,
-        bytes: bytes.length,
-        sha256,
-        ...sums,
-      }],
+      ...toSums(total),
+      files: [...manifest.files, { ...written, from_position: from, to_position: to, ...toSums(file.tally) }],
     };
-    await putManifest(target, manifest);
+    await putManifest(target, MANIFEST, manifest);
     file = undefined;
   };
-  let last: readonly ExportCell[] | undefined;
+  let lastCallId: string | undefined;
   for (;;) {
-    const indexOf = (name: string) => page.columns.findIndex((column) => column.name === name);
-    const [position, callId] = [indexOf("position"), indexOf("call_id")];
     for (const row of page.rows) {
-      if (Number(row[position]) > head) break;
-      file ??= {
-        from: manifest.to_position + 1,
-        table: await createTableFile(format, page.columns),
-        sums: new Adder(page.columns),
-      };
+      const position = Number(row[columnAt.position!]);
+      if (position > head) break;
+      file ??= { table: await createTableFile(format, page.columns), tally: { ...NOTHING } };
       file.table.add(row);
-      file.sums.add(row);
-      last = row;
-      if (file.table.rows >= rowsPerFile) await close(Number(row[position]), String(row[callId]));
+      addEntry(file.tally, (name) => row[columnAt[name]!] ?? null);
+      lastCallId = String(row[columnAt.call_id!]);
+      if (file.table.rows >= rowsPerFile) await close(position, lastCallId);
     }
-    const reached = Math.min(page.next_position, head);
-    onProgress?.(reached, head);
+    onProgress?.(Math.min(page.next_position, head), head);
     if (page.next_position >= head) {
-      if (last) await close(head, String(last[callId]));
+      if (lastCallId !== undefined) await close(head, lastCallId);
       return manifest;
     }
     page = await readPage(page.next_position);
   }
 }
-
-export const putManifest = async (target: ExportTarget, manifest: object, name = MANIFEST): Promise<void> => {
-  const bytes = new TextEncoder().encode(JSON.stringify(manifest, null, 2) + "\n");
-  await target.put(name, bytes, createHash("sha256").update(bytes).digest("hex"));
-};
 
 function checkManifest(
   target: ExportTarget,
@@ -186,54 +139,33 @@ function checkManifest(
   }
 }
 
-const addSums = (a: Sums, b: Sums): Sums => ({
-  entries: a.entries + b.entries,
-  calls: a.calls + b.calls,
-  input_tokens: a.input_tokens + b.input_tokens,
-  output_tokens: a.output_tokens + b.output_tokens,
-  total_tokens: a.total_tokens + b.total_tokens,
-  cost_usd: formatUsd(parseTotalUsd(a.cost_usd) + parseTotalUsd(b.cost_usd)),
-  plan_usd: formatUsd(parseTotalUsd(a.plan_usd) + parseTotalUsd(b.plan_usd)),
-});
+const TOKENS = ["input_tokens", "output_tokens", "total_tokens"] as const;
+const AMOUNTS = ["cost_usd", "plan_usd"] as const;
+const SUMS = ["entries", "calls", ...TOKENS, ...AMOUNTS] as const;
 
-/** Adds up entries: as the totals of reports do, with calls that were taken back as -1. */
-class Adder {
-  #entries = 0;
-  #calls = 0;
-  readonly #tokens = [0, 0, 0];
-  readonly #nanoUsd = [0n, 0n];
-  readonly #at: Readonly<Record<string, number>>;
+/** The sums while they are added up: counts, tokens and nano-USD. */
+type Tally = Record<typeof SUMS[number], bigint>;
 
-  constructor(columns: readonly ExportColumn[]) {
-    this.#at = Object.fromEntries(columns.map(({ name }, index) => [name, index]));
-  }
+const NOTHING = Object.fromEntries(SUMS.map((name) => [name, 0n])) as Tally;
 
-  add(row: readonly ExportCell[]): void {
-    const at = this.#at;
-    const adjusts = row[at.adjusts!];
-    this.#entries++;
-    if (adjusts === null) this.#calls++;
-    else if (row[at.stands!] !== null && row[at.stands!] !== adjusts) this.#calls--;
-    for (const [index, name] of ["input_tokens", "output_tokens", "total_tokens"].entries()) {
-      this.#tokens[index]! += Number(row[at[name]!]);
-    }
-    for (const [index, name] of ["cost_usd", "plan_usd"].entries()) {
-      const usd = row[at[name]!];
-      if (usd !== null) this.#nanoUsd[index]! += parseTotalUsd(usd!);
-    }
-  }
-
-  read(): Sums {
-    const [input_tokens, output_tokens, total_tokens] = this.#tokens as [number, number, number];
-    const [cost_usd, plan_usd] = this.#nanoUsd.map(formatUsd) as [string, string];
-    return {
-      entries: this.#entries,
-      calls: this.#calls,
-      input_tokens,
-      output_tokens,
-      total_tokens,
-      cost_usd,
-      plan_usd,
-    };
-  }
+/** Adds an entry as the totals of reports do: a call that was taken back counts -1. */
+function addEntry(tally: Tally, cell: (name: string) => ExportCell): void {
+  const [adjusts, stands] = [cell("adjusts"), cell("stands")];
+  tally.entries++;
+  if (adjusts === null) tally.calls++;
+  else if (stands !== null && stands !== adjusts) tally.calls--;
+  for (const name of TOKENS) tally[name] += BigInt(cell(name)!);
+  for (const name of AMOUNTS) tally[name] += parseTotalUsd(cell(name) ?? "0");
 }
+
+const isAmount = (name: keyof Sums) => AMOUNTS.some((amount) => amount === name);
+
+const toSums = (tally: Tally): Sums =>
+  Object.fromEntries(
+    SUMS.map((name) => [name, isAmount(name) ? formatUsd(tally[name]) : Number(tally[name])]),
+  ) as Sums;
+
+const toTally = (sums: Sums): Tally =>
+  Object.fromEntries(
+    SUMS.map((name) => [name, isAmount(name) ? parseTotalUsd(sums[name]) : BigInt(sums[name])]),
+  ) as Tally;

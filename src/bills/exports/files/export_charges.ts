@@ -1,10 +1,8 @@
-import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { ExportedCharges } from "../../../contract/exports.ts";
 import type { ExportFormat, FocusVersion } from "../../../contract/values.ts";
-import { PurserError } from "../../../kernel/errors.ts";
-import { putManifest, ROWS_PER_FILE } from "./export_calls.ts";
 import type { ExportTarget } from "./export_target.ts";
+import { putFile, putManifest, readManifest, refuse, ROWS_PER_FILE } from "./manifest.ts";
 import { toDecimalText, toUnits } from "../decimal_text.ts";
 import { createTableFile, type TableFile } from "./table_file.ts";
 
@@ -21,7 +19,7 @@ const ChargesManifest = z.object({
   effective_cost: z.string(),
   files: z.array(z.object({ name: z.string(), rows: z.number(), bytes: z.number(), sha256: z.string() })),
 });
-export type ChargesManifest = z.infer<typeof ChargesManifest>;
+type ChargesManifest = z.infer<typeof ChargesManifest>;
 
 /** The input of an export of charges. */
 export interface ChargesExport {
@@ -45,44 +43,38 @@ export async function exportCharges(input: ChargesExport): Promise<ChargesManife
   const { target, version, format, from, to, readPage, onProgress, rowsPerFile = ROWS_PER_FILE } = input;
   const name = `focus-${version}-${inName(from)}-${inName(to)}`;
   const manifestName = `${name}.manifest.json`;
-  const earlier = await readEarlier(target, manifestName);
+  const earlier = await readManifest(target, manifestName, ChargesManifest, "charges");
+  let page = await readPage(undefined);
+  // One that was made before the first call is of no ledger.
+  if (earlier && earlier.ledger !== null && page.ledger !== earlier.ledger) {
+    throw refuse(target, `${manifestName} is of another ledger`);
+  }
+  const { columns } = page;
+  const [billed, effective, xUnpriced] = ["BilledCost", "EffectiveCost", "x_Unpriced"].map((wanted) =>
+    columns.findIndex((column) => column.name === wanted)
+  ) as [number, number, number];
   const files: ChargesManifest["files"] = [];
-  const sums = { BilledCost: 0n, EffectiveCost: 0n };
+  const sums = { billed: 0n, effective: 0n };
   let rows = 0;
   let unpriced = 0;
   let table: TableFile | undefined;
   const close = async () => {
-    if (!table) return;
-    const bytes = table.finish();
-    const sha256 = createHash("sha256").update(bytes).digest("hex");
-    const file = {
-      name: `${name}-${String(files.length + 1).padStart(4, "0")}.${format}`,
-      rows: table.rows,
-      bytes: bytes.length,
-      sha256,
-    };
-    await target.put(file.name, bytes, sha256);
-    files.push(file);
+    // Without any rows, there is one file, which has the columns.
+    if (!table && files.length > 0) return;
+    table ??= await createTableFile(format, columns);
+    const number = String(files.length + 1).padStart(4, "0");
+    const written = await putFile(target, `${name}-${number}.${format}`, table.finish());
+    files.push({ ...written, rows: table.rows });
     table = undefined;
   };
-  let page = await readPage(undefined);
-  if (earlier && earlier.ledger !== null && page.ledger !== earlier.ledger) {
-    throw new PurserError(
-      "conflict",
-      `Cannot export to ${target.where}: ${manifestName} is of another ledger; name another folder`,
-    );
-  }
   for (;;) {
-    const at = Object.fromEntries(page.columns.map(({ name }, index) => [name, index]));
-    table ??= await createTableFile(format, page.columns);
     for (const row of page.rows) {
-      table ??= await createTableFile(format, page.columns);
+      table ??= await createTableFile(format, columns);
       table.add(row);
       rows++;
-      if (row[at.x_Unpriced!] === "true") unpriced++;
-      for (const cost of ["BilledCost", "EffectiveCost"] as const) {
-        sums[cost] += toUnits(String(row[at[cost]!]), 12);
-      }
+      if (row[xUnpriced] === "true") unpriced++;
+      sums.billed += toUnits(String(row[billed]), 12);
+      sums.effective += toUnits(String(row[effective]), 12);
       if (table.rows >= rowsPerFile) await close();
     }
     onProgress?.(rows);
@@ -98,11 +90,11 @@ export async function exportCharges(input: ChargesExport): Promise<ChargesManife
     to,
     rows,
     unpriced_rows: unpriced,
-    billed_cost: toDecimalText(sums.BilledCost, 12),
-    effective_cost: toDecimalText(sums.EffectiveCost, 12),
+    billed_cost: toDecimalText(sums.billed, 12),
+    effective_cost: toDecimalText(sums.effective, 12),
     files,
   };
-  await putManifest(target, manifest, manifestName);
+  await putManifest(target, manifestName, manifest);
   const stale = (earlier?.files ?? []).filter((old) => !files.some((file) => file.name === old.name));
   for (const old of stale) await target.remove(old.name);
   return manifest;
@@ -110,22 +102,3 @@ export async function exportCharges(input: ChargesExport): Promise<ChargesManife
 
 /** Returns a time in the name of a file: a date, or `2026-11-01T093000.000Z`. */
 const inName = (iso: string): string => iso.replace("T00:00:00.000Z", "").replaceAll(":", "");
-
-async function readEarlier(target: ExportTarget, name: string): Promise<ChargesManifest | undefined> {
-  const text = await target.readText(name);
-  if (text === undefined) return undefined;
-  const parsed = ChargesManifest.safeParse(parseJson(text));
-  if (parsed.success) return parsed.data;
-  throw new PurserError(
-    "conflict",
-    `Cannot export to ${target.where}: ${name} there is not that of an export; name another folder`,
-  );
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import type { ExportCell, ExportColumn } from "../../../contract/exports.ts";
 import type { ExportFormat } from "../../../contract/values.ts";
 import { cellOf, toLines } from "../../../kernel/csv.ts";
@@ -56,18 +57,8 @@ function createCsv(columns: readonly ExportColumn[]): Encoder {
   return {
     group: (rows) =>
       void parts.push(encoder.encode(toLines(rows.map((row) => row.map((cell) => cellOf("", cell)))))),
-    finish: () => concat(parts),
+    finish: () => Buffer.concat(parts),
   };
-}
-
-function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }
 
 /** The type of a column of each kind in Parquet. */
@@ -104,12 +95,12 @@ async function createParquet(columns: readonly ExportColumn[]): Promise<Encoder>
     schema: [{ name: "root", num_children: columns.length }, ...schema],
     createdBy: "purser",
   });
-  const values = columns.map(({ kind }) => toValue(kind));
+  const values = columns.map(({ kind }) => kind === "text" ? (cell: ExportCell) => cell : toValue(kind));
   return {
     group(rows) {
       const columnData = columns.map(({ name, kind }, index) => ({
         name,
-        data: rows.map((row) => row[index] === null ? null : values[index]!(row[index]!)),
+        data: rows.map((row) => values[index]!(row[index]!)),
         statistics: kind === "integer" || kind === "time",
       }));
       // It awaits nothing: the bytes stay in memory.
@@ -126,18 +117,22 @@ async function createParquet(columns: readonly ExportColumn[]): Promise<Encoder>
   };
 }
 
-/** Returns the conversion of cells to values of Parquet: amounts are exact integers of their last decimal. */
-function toValue(kind: ExportColumn["kind"]): (cell: string | number) => unknown {
-  if (kind === "text") return String;
-  if (kind === "integer") return BigInt;
-  if (kind === "time") return (cell) => BigInt(Date.parse(String(cell)));
-  let known = new Map<string | number, Uint8Array>();
+/** Returns the conversion of cells to values of Parquet: amounts are exact integers of their last decimal. Equal cells are one value. */
+function toValue(kind: Exclude<ExportColumn["kind"], "text">): (cell: ExportCell) => unknown {
+  const convert = kind === "integer"
+    ? (cell: string | number) => BigInt(cell)
+    : kind === "time"
+    ? (cell: string | number) => BigInt(Date.parse(String(cell)))
+    : (cell: string | number) => toBytes(toUnits(String(cell), SCALES[kind]));
+  let known = new Map<string | number, unknown>();
   return (cell) => {
-    let bytes = known.get(cell);
-    if (bytes) return bytes;
-    if (known.size >= ROWS_PER_GROUP) known = new Map();
-    known.set(cell, bytes = toBytes(toUnits(String(cell), SCALES[kind])));
-    return bytes;
+    if (cell === null) return null;
+    let value = known.get(cell);
+    if (value === undefined) {
+      if (known.size >= ROWS_PER_GROUP) known = new Map();
+      known.set(cell, value = convert(cell));
+    }
+    return value;
   };
 }
 

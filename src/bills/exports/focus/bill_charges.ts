@@ -3,7 +3,8 @@ import { toIso } from "../../../kernel/clock.ts";
 import { startInUtc } from "../../../contract/windows.ts";
 import { type Query, tables } from "../../../store/mod.ts";
 import { toDecimalText } from "../decimal_text.ts";
-import { type FocusRow, SERVICE, toFocusTime } from "./focus_columns.ts";
+import type { ExportCell } from "../../../contract/exports.ts";
+import { SERVICE, toFocusTime } from "./focus_columns.ts";
 import { sellerOf } from "./sellers.ts";
 
 const { billLines } = tables;
@@ -42,7 +43,7 @@ const timeOfMonth = (month: string): number => Date.parse(`${month}-01T00:00:00Z
 export async function billRows(
   query: Query,
   { from, to }: { from: number; to: number },
-): Promise<FocusRow[]> {
+): Promise<Record<string, ExportCell>[]> {
   const monthOf = (at: number) => toIso(at).slice(0, 7);
   const lines = await readSharedLines(query, { from: monthOf(from), to: monthOf(Math.max(from, to - 1)) });
   return lines.filter(({ month, startsAt }) => {
@@ -51,7 +52,7 @@ export async function billRows(
   }).map(toBillRow);
 }
 
-function toBillRow(line: SharedLine): FocusRow {
+function toBillRow(line: SharedLine): Record<string, ExportCell> {
   const { source, account, category, month, startsAt, endsAt, sku, model } = line;
   const charge = CATEGORIES[category as keyof typeof CATEGORIES];
   const seller = sellerOf(source);

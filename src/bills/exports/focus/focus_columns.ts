@@ -1,77 +1,14 @@
 import type { ExportCell, ExportColumn } from "../../../contract/exports.ts";
 import type { FocusVersion } from "../../../contract/values.ts";
+import { toIso } from "../../../kernel/clock.ts";
+import { toDecimalText } from "../decimal_text.ts";
+import type { Charge } from "./call_charges.ts";
+import type { Price } from "./price.ts";
 
-/** The columns of a row, by their names in FOCUS; those that are left out are null. */
-export type FocusRow = Record<string, ExportCell>;
+/** The decimals of all amounts: rates are pico-USD. */
+const DECIMALS = 12;
 
-/**
- * The columns of the dataset Cost and Usage that are exported, in FOCUS's order, and Purser's own, with `x_`. A version has those that name it
- * or no version: 1.3 has replaced `ProviderName` and `PublisherName`, and 1.4 has removed them (https://focus.finops.org/focus-specification/,
- * read 2026-11-26).
- */
-const COLUMNS: readonly [name: string, kind: ExportColumn["kind"], only?: FocusVersion | "per_call"][] = [
-  ["BilledCost", "decimal"],
-  ["BillingAccountId", "text"],
-  ["BillingAccountName", "text"],
-  ["BillingCurrency", "text"],
-  ["BillingPeriodEnd", "time"],
-  ["BillingPeriodStart", "time"],
-  ["ChargeCategory", "text"],
-  ["ChargeClass", "text"],
-  ["ChargeDescription", "text"],
-  ["ChargeFrequency", "text"],
-  ["ChargePeriodEnd", "time"],
-  ["ChargePeriodStart", "time"],
-  ["ConsumedQuantity", "decimal"],
-  ["ConsumedUnit", "text"],
-  ["ContractedCost", "decimal"],
-  ["ContractedUnitPrice", "decimal"],
-  ["EffectiveCost", "decimal"],
-  ["HostProviderName", "text", "1.4"],
-  ["InvoiceDetailId", "text", "1.4"],
-  ["InvoiceId", "text"],
-  ["InvoiceIssuerName", "text"],
-  ["ListCost", "decimal"],
-  ["ListUnitPrice", "decimal"],
-  ["PricingCategory", "text"],
-  ["PricingQuantity", "decimal"],
-  ["PricingUnit", "text"],
-  ["ProviderName", "text", "1.2"],
-  ["PublisherName", "text", "1.2"],
-  ["RegionId", "text"],
-  ["RegionName", "text"],
-  ["ServiceCategory", "text"],
-  ["ServiceName", "text"],
-  ["ServiceProviderName", "text", "1.4"],
-  ["ServiceSubcategory", "text"],
-  ["SkuId", "text"],
-  ["SkuMeter", "text"],
-  ["SkuPriceDetails", "text"],
-  ["SkuPriceId", "text"],
-  ["SubAccountId", "text"],
-  ["SubAccountName", "text"],
-  ["Tags", "text"],
-  ["x_AgentId", "text"],
-  ["x_BillingMode", "text"],
-  ["x_CallAt", "time", "per_call"],
-  ["x_CallId", "text", "per_call"],
-  ["x_ConsumedTokens", "integer"],
-  ["x_Estimated", "text"],
-  ["x_KeyId", "text"],
-  ["x_RoundingUsd", "decimal"],
-  ["x_RunId", "text", "per_call"],
-  ["x_ServiceTier", "text"],
-  ["x_SessionId", "text", "per_call"],
-  ["x_Unpriced", "text"],
-];
-
-/** Returns the columns of a version; with `perCall`, also those of one call. */
-export const focusColumns = (version: FocusVersion, perCall: boolean): ExportColumn[] =>
-  COLUMNS.filter(([, , only]) => only === undefined || only === version || (perCall && only === "per_call"))
-    .map(([name, kind]) => ({ name, kind }));
-
-/** Returns a time as FOCUS writes it: `2026-11-01T00:00:00Z`. */
-export const toFocusTime = (at: number): string => `${new Date(at).toISOString().slice(0, 19)}Z`;
+const ZERO = toDecimalText(0n, DECIMALS);
 
 /** The service that all rows charge for. */
 export const SERVICE = {
@@ -79,3 +16,132 @@ export const SERVICE = {
   ServiceSubcategory: "Generative AI",
   BillingCurrency: "USD",
 } as const;
+
+/** A column: its cells are the same for all charges at one price, or are of one charge. */
+interface Column extends ExportColumn {
+  ofPrice?: (price: Price) => ExportCell;
+  ofCharge?: (charge: Charge) => ExportCell;
+  /** The version that has it, or `per_call`; undefined for all. */
+  only?: FocusVersion | "per_call" | undefined;
+}
+
+const ofPrice = (
+  name: string,
+  kind: ExportColumn["kind"],
+  cell: (price: Price) => ExportCell,
+  only?: Column["only"],
+): Column => ({ name, kind, ofPrice: cell, only });
+
+const ofCharge = (
+  name: string,
+  kind: ExportColumn["kind"],
+  cell: (charge: Charge) => ExportCell,
+  only?: Column["only"],
+): Column => ({ name, kind, ofCharge: cell, only });
+
+/** Returns a unit price; that of `power` tokens or requests. */
+const unitPrice = (rate: bigint, { power }: Price) => toDecimalText(rate * 10n ** BigInt(power), DECIMALS);
+
+/**
+ * The columns of the dataset Cost and Usage that are exported, in FOCUS's order, and Purser's own, with `x_`. A version has those that name it
+ * or no version: 1.3 has replaced `ProviderName` and `PublisherName`, and 1.4 has removed them (https://focus.finops.org/focus-specification/,
+ * read 2026-11-26).
+ */
+const COLUMNS: readonly Column[] = [
+  ofCharge("BilledCost", "decimal", ({ price, cost }) => price.mode === null ? cost : ZERO),
+  ofCharge("BillingAccountId", "text", ({ payer, price }) => payer.account ?? price.provider),
+  ofPrice("BillingAccountName", "text", () => null),
+  ofPrice("BillingCurrency", "text", () => SERVICE.BillingCurrency),
+  ofCharge("BillingPeriodEnd", "time", ({ hour }) => hour.periodEnd),
+  ofCharge("BillingPeriodStart", "time", ({ hour }) => hour.periodStart),
+  ofPrice("ChargeCategory", "text", () => "Usage"),
+  ofPrice("ChargeClass", "text", () => null),
+  ofPrice("ChargeDescription", "text", ({ provider, model, meter }) => `${provider}:${model} ${meter}`),
+  ofPrice("ChargeFrequency", "text", () => "Usage-Based"),
+  ofCharge("ChargePeriodEnd", "time", ({ hour }) => hour.end),
+  ofCharge("ChargePeriodStart", "time", ({ hour }) => hour.start),
+  ofCharge("ConsumedQuantity", "decimal", ({ price, quantity }) => price.isUnpriced ? null : `${quantity}.0`),
+  ofPrice("ConsumedUnit", "text", (price) => price.isUnpriced ? null : price.unit),
+  ofCharge("ContractedCost", "decimal", ({ cost }) => cost),
+  ofPrice(
+    "ContractedUnitPrice",
+    "decimal",
+    (price) => price.isUnpriced ? null : unitPrice(price.rate, price),
+  ),
+  ofCharge("EffectiveCost", "decimal", ({ price, cost }) => price.mode === "plan" ? ZERO : cost),
+  ofPrice("HostProviderName", "text", ({ seller }) => seller.host, "1.4"),
+  ofPrice("InvoiceDetailId", "text", () => null, "1.4"),
+  ofPrice("InvoiceId", "text", () => null),
+  ofPrice("InvoiceIssuerName", "text", ({ seller }) => seller.name),
+  ofCharge(
+    "ListCost",
+    "decimal",
+    ({ price, cost, quantity }) =>
+      price.listRate === price.rate ? cost : toDecimalText(price.listRate * BigInt(quantity), DECIMALS),
+  ),
+  ofPrice(
+    "ListUnitPrice",
+    "decimal",
+    (price) => price.isUnpriced && price.listRate === price.rate ? null : unitPrice(price.listRate, price),
+  ),
+  ofPrice("PricingCategory", "text", ({ isUnpriced }) => isUnpriced ? null : "Standard"),
+  ofCharge(
+    "PricingQuantity",
+    "decimal",
+    ({ price, quantity }) => price.isUnpriced ? null : toDecimalText(BigInt(quantity), price.power),
+  ),
+  ofPrice(
+    "PricingUnit",
+    "text",
+    ({ isUnpriced, power, unit }) => isUnpriced ? null : power === 0 ? unit : `${10 ** power} ${unit}`,
+  ),
+  ofPrice("ProviderName", "text", ({ seller }) => seller.name, "1.2"),
+  ofPrice("PublisherName", "text", ({ developer, seller }) => developer ?? seller.name, "1.2"),
+  ofPrice("RegionId", "text", ({ region }) => region),
+  ofPrice("RegionName", "text", ({ region }) => region),
+  ofPrice("ServiceCategory", "text", () => SERVICE.ServiceCategory),
+  ofPrice("ServiceName", "text", ({ seller }) => seller.service),
+  ofPrice("ServiceProviderName", "text", ({ seller }) => seller.name, "1.4"),
+  ofPrice("ServiceSubcategory", "text", () => SERVICE.ServiceSubcategory),
+  ofPrice("SkuId", "text", ({ sku }) => sku),
+  ofPrice("SkuMeter", "text", ({ meter }) => meter),
+  ofPrice("SkuPriceDetails", "text", ({ details }) => details),
+  ofPrice("SkuPriceId", "text", ({ priceId }) => priceId),
+  ofCharge("SubAccountId", "text", ({ payer, call }) => payer.project ?? call.keyId ?? null),
+  ofCharge("SubAccountName", "text", ({ payer }) => payer.project ?? payer.keyName),
+  ofCharge("Tags", "text", ({ tags }) => tags),
+  ofCharge("x_AgentId", "text", ({ call }) => call.agentId),
+  ofPrice("x_BillingMode", "text", ({ mode }) => mode),
+  ofCharge("x_CallAt", "time", ({ call }) => toIso(call.at), "per_call"),
+  ofCharge("x_CallId", "text", ({ call }) => call.callId, "per_call"),
+  ofCharge("x_ConsumedTokens", "integer", ({ tokens }) => tokens ?? null),
+  ofCharge("x_Estimated", "text", ({ call }) => String(call.isEstimated)),
+  ofCharge("x_KeyId", "text", ({ call }) => call.keyId ?? null),
+  ofCharge(
+    "x_RoundingUsd",
+    "decimal",
+    ({ roundingPicoUsd }) => roundingPicoUsd === 0n ? ZERO : toDecimalText(roundingPicoUsd, DECIMALS),
+  ),
+  ofCharge("x_RunId", "text", ({ call }) => call.runId ?? null, "per_call"),
+  ofPrice("x_ServiceTier", "text", ({ serviceTier }) => serviceTier),
+  ofCharge("x_SessionId", "text", ({ call }) => call.sessionId ?? null, "per_call"),
+  ofPrice("x_Unpriced", "text", ({ isUnpriced }) => String(isUnpriced)),
+];
+
+/** Returns the columns of a version; with `perCall`, also those of one call. */
+export const focusColumns = (version: FocusVersion, perCall: boolean): Column[] =>
+  COLUMNS.filter(({ only }) => only === undefined || only === version || (perCall && only === "per_call"));
+
+/** Returns a function that makes the rows of charges. */
+export function createRows(columns: readonly Column[]): (charge: Charge) => ExportCell[] {
+  const own = columns.flatMap(({ ofCharge }, index) => ofCharge ? [[index, ofCharge] as const] : []);
+  return (charge) => {
+    const { price } = charge;
+    const row = (price.cells ??= columns.map(({ ofPrice }) => ofPrice?.(price) ?? null)).slice();
+    for (const [index, cell] of own) row[index] = cell(charge);
+    return row;
+  };
+}
+
+/** Returns a time as FOCUS writes it: `2026-11-01T00:00:00Z`. */
+export const toFocusTime = (at: number): string => `${new Date(at).toISOString().slice(0, 19)}Z`;

@@ -1,18 +1,24 @@
-import { and, asc, eq, gt, gte, inArray, isNull, lt, or } from "drizzle-orm";
+import { and, asc, eq, getTableColumns, gt, gte, inArray, isNull, lt, or } from "drizzle-orm";
 import type { ExportedCharges } from "../../../contract/exports.ts";
 import type { FocusVersion } from "../../../contract/values.ts";
 import { startInUtc } from "../../../contract/windows.ts";
 import { PurserError } from "../../../kernel/errors.ts";
 import type { Turns } from "../../../kernel/turns.ts";
 import { withNames } from "../../../keys/mod.ts";
-import { isStanding, toModelCall, type Viewer, withAdjustments } from "../../../ledger/mod.ts";
+import {
+  isStanding,
+  type ModelCall,
+  toModelCall,
+  type Viewer,
+  withAdjustments,
+} from "../../../ledger/mod.ts";
 import { readRates } from "../../../ledger/explain/mod.ts";
 import type { Rates } from "../../../pricing/mod.ts";
-import { type Query, type Store, tables } from "../../../store/mod.ts";
+import { type Query, type SqlValue, type Store, tables } from "../../../store/mod.ts";
 import { readLedgerId } from "../read_calls.ts";
 import { billRows } from "./bill_charges.ts";
-import { Charges, createUsageRows } from "./call_charges.ts";
-import { focusColumns } from "./focus_columns.ts";
+import { type Charge, Charges } from "./call_charges.ts";
+import { createRows, focusColumns } from "./focus_columns.ts";
 
 const { calls } = tables;
 
@@ -27,6 +33,12 @@ const MOST_ROWS = 20_000;
 interface Cursor {
   at: number;
   position: number;
+}
+
+interface ReadContext {
+  store: Store;
+  query: Query;
+  turns: Turns;
 }
 
 /** The charges that are asked for: of calls from one time to before another. */
@@ -48,7 +60,7 @@ export interface ChargesQuery {
  * @throws {PurserError} `invalid` for a cursor that is not one
  */
 export async function readCharges(
-  ctx: { store: Store; query: Query; turns: Turns },
+  ctx: ReadContext,
   { version, from, to, perCall, viewer, limit, cursor }: ChargesQuery,
 ): Promise<ExportedCharges> {
   const columns = focusColumns(version, perCall);
@@ -57,8 +69,10 @@ export async function readCharges(
   let after = parseCursor(cursor) ?? { at: from, position: 0 };
   let next: Cursor | undefined;
   let read = 0;
+  // By call, a page ends with a read, so that no call is read twice.
+  const perRead = perCall ? Math.min(limit, CALLS_PER_READ) : CALLS_PER_READ;
   for (; !next;) {
-    const booked = await readBooked(ctx.query, after, to, viewer);
+    const booked = await readBooked(ctx, { after, to, viewer, limit: perRead });
     const adjusted = await withAdjustments(ctx.query, booked.map(toModelCall));
     const unread = adjusted.flatMap(({ priceId }) => priceId != null && !cards.has(priceId) ? [priceId] : []);
     if (unread.length > 0) {
@@ -67,8 +81,8 @@ export async function readCharges(
     for (const [index, call] of adjusted.entries()) {
       const isNewHour = startInUtc("hour", call.at) !== startInUtc("hour", after.at);
       if (
-        (isNewHour && (read >= CALLS_PER_PAGE || charges.size >= limit)) || read >= MOST_CALLS ||
-        charges.size >= (perCall ? limit : MOST_ROWS)
+        (!perCall && isNewHour && (read >= CALLS_PER_PAGE || charges.size >= limit)) || read >= MOST_CALLS ||
+        charges.size >= MOST_ROWS
       ) {
         next = after;
         break;
@@ -77,40 +91,66 @@ export async function readCharges(
       after = { at: call.at, position: booked[index]!.position };
       read++;
     }
-    if (booked.length < CALLS_PER_READ) break;
-    await ctx.turns.spend(CALLS_PER_READ * 100);
+    if (booked.length < perRead) break;
+    if (perCall && charges.size >= limit) next = after;
+    await ctx.turns.spend(perRead * 100);
   }
-  const taken = charges.take();
-  const named = await withNames(ctx, taken.map(({ call }) => ({ key_id: call.keyId ?? null })), viewer);
-  const ids = [...new Set(taken.flatMap(({ call }) => call.upstreamId ?? []))];
-  const upstreams = ids.length === 0
-    ? []
-    : await ctx.query.select().from(tables.upstreams).where(inArray(tables.upstreams.upstreamId, ids));
-  const byId = new Map(upstreams.map((one) => [one.upstreamId, one]));
-  const toRow = createUsageRows();
-  const rows = taken.map((charge, index) => {
-    const { account = null, project = null } = byId.get(charge.call.upstreamId ?? -1) ?? {};
-    return toRow(charge, { keyName: named[index]!.key_name ?? null, account, project });
-  });
-  if (!next && viewer.seesAll) rows.push(...await billRows(ctx.query, { from, to }));
+  const all = charges.all();
+  await namePayers(ctx, all, viewer);
+  const rows = all.map(createRows(columns));
+  if (!next && viewer.seesAll) {
+    const lines = await billRows(ctx.query, { from, to });
+    rows.push(...lines.map((row) => columns.map(({ name }) => row[name] ?? null)));
+  }
   return {
     ledger: await readLedgerId(ctx.store),
-    columns,
-    rows: rows.map((row) => columns.map(({ name }) => row[name] ?? null)),
+    columns: columns.map(({ name, kind }) => ({ name, kind })),
+    rows,
     next_cursor: next ? `${next.at}-${next.position}` : null,
   };
 }
 
+/** Sets the payers of charges, of which there are few: one for each key and upstream. */
+async function namePayers(ctx: ReadContext, charges: readonly Charge[], viewer: Viewer): Promise<void> {
+  const of = <Value>(value: (call: ModelCall) => Value | null | undefined) =>
+    [...new Set(charges.map(({ call }) => value(call)))].filter((each) => each != null);
+  const keys = await withNames(ctx, of(({ keyId }) => keyId).map((key_id) => ({ key_id })), viewer);
+  const names = new Map(keys.map(({ key_id, key_name }) => [key_id, key_name]));
+  const upstreams = await ctx.query.select().from(tables.upstreams)
+    .where(inArray(tables.upstreams.upstreamId, of(({ upstreamId }) => upstreamId)));
+  const byId = new Map(upstreams.map((one) => [one.upstreamId, one]));
+  for (const charge of charges) {
+    const { keyId, upstreamId } = charge.call;
+    const { account = null, project = null } = byId.get(upstreamId ?? -1) ?? {};
+    charge.payer = { keyName: names.get(keyId ?? "") ?? null, account, project };
+  }
+}
+
+const COLUMNS = Object.entries(getTableColumns(calls));
+
 /** Reads the next calls by time, and by position where their times are the same. */
-const readBooked = (query: Query, after: Cursor, to: number, { agentId }: Viewer) =>
-  query.select().from(calls).where(and(
+async function readBooked(
+  { query, store }: ReadContext,
+  { after, to, viewer: { agentId }, limit }: { after: Cursor; to: number; viewer: Viewer; limit: number },
+): Promise<(typeof calls.$inferSelect)[]> {
+  const { sql, params } = query.select().from(calls).where(and(
     gte(calls.at, after.at),
     lt(calls.at, to),
     or(gt(calls.at, after.at), gt(calls.position, after.position)),
     isNull(calls.adjusts),
     isStanding(),
     agentId === undefined ? undefined : eq(calls.agentId, agentId),
-  )).orderBy(asc(calls.at), asc(calls.position)).limit(CALLS_PER_READ);
+  )).orderBy(asc(calls.at), asc(calls.position)).limit(limit).toSQL();
+  const { rows } = await store.readLong({ sql, args: params as SqlValue[] });
+  // As the query would, in a fifth of its time, which is that of a third of the export.
+  return rows.map((row) => {
+    const booked: Record<string, unknown> = {};
+    COLUMNS.forEach(([name, column], index) => {
+      booked[name] = row[index] === null ? null : column.mapFromDriverValue(row[index]);
+    });
+    return booked as typeof calls.$inferSelect;
+  });
+}
 
 function parseCursor(text: string | undefined): Cursor | undefined {
   if (text === undefined) return undefined;

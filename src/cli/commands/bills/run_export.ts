@@ -1,5 +1,6 @@
 import { DEFAULT_FOCUS_VERSION, EXPORT_FORMATS, FOCUS_VERSIONS } from "../../../contract/values.ts";
 import type { ExportedCharges } from "../../../contract/exports.ts";
+import { ALL_SEEING } from "../../../ledger/mod.ts";
 import { PAGE_SIZES } from "../../../contract/limits.ts";
 import { toIso } from "../../../kernel/clock.ts";
 import { cellOf, toLines } from "../../../kernel/csv.ts";
@@ -89,10 +90,26 @@ export async function runFocusExport(ctx: CommandContext): Promise<number> {
     );
   }
   const span = readSpan(ctx);
-  const { api } = await ctx.connect();
+  const { api, core } = await ctx.connect();
   const readPage = async (cursor: string | undefined): Promise<ExportedCharges> => {
     interrupted.throwIfAborted();
-    const per_call = options.has("per-call") ? "true" as const : undefined;
+    const isPerCall = options.has("per-call");
+    if (core) {
+      // Pages as JSON would take half of the time.
+      const { readCharges } = await import("../../../bills/exports/mod.ts");
+      const [from, to] = [Date.parse(span.from), Date.parse(span.to)];
+      const limit = PAGE_SIZES.exportedRows.max;
+      return await readCharges(core, {
+        version,
+        from,
+        to,
+        perCall: isPerCall,
+        viewer: ALL_SEEING,
+        limit,
+        cursor,
+      });
+    }
+    const per_call = isPerCall ? "true" as const : undefined;
     const answer = await api.exports.focus.$get({
       query: { ...span, version, per_call, cursor, limit: ROWS_PER_PAGE },
     });
