@@ -6,6 +6,7 @@ import { formatUsd, parseTotalUsd, toUsd } from "../../kernel/money.ts";
 import {
   auditEntry,
   type Author,
+  ConstraintError,
   type Query,
   requireThat,
   type SqlValue,
@@ -85,8 +86,11 @@ export async function readPeriod(store: Pick<Store, "read">, key: PeriodKey): Pr
 
 /** Throws `conflict` for a month that is closed. */
 export async function checkOpen(store: Pick<Store, "read">, key: PeriodKey, what: string): Promise<void> {
-  const period = await readPeriod(store, key);
-  if (!period || !isFixed(period)) return;
+  // A month that is closed for all accounts is closed for each of them.
+  const accounts = [...new Set([key.account, undefined])];
+  const periods = await Promise.all(accounts.map((account) => readPeriod(store, { ...key, account })));
+  const period = periods.find((one) => one && isFixed(one));
+  if (!period) return;
   throw new PurserError(
     "conflict",
     `Cannot ${what} ${key.month} of ${key.source}: it is closed; what has changed since counts in the next open month, or reopen it: purser reconcile reopen`,
@@ -112,16 +116,32 @@ async function readTotals(
   AND series = 'cost' AND is_equivalent = 0${account === undefined ? "" : " AND account = ?"}`,
     args,
   });
-  const among = providers === undefined
-    ? ""
-    : ` AND provider IN (${providers.map(() => "?").join(", ") || "NULL"})`;
   const ledger = await store.readLong({
-    sql: `SELECT coalesce(sum(cost_nano_usd), 0) FROM calls WHERE at >= ? AND at < ?${among}`,
+    sql: `SELECT coalesce(sum(cost_nano_usd), 0) FROM calls WHERE at >= ? AND at < ?${
+      amongProviders(providers)
+    }`,
     args: [from, to, ...providers ?? []],
   });
   const nano = (result: typeof bill) => BigInt(String(result.rows[0]![0]));
   return { billNanoUsd: nano(bill), ledgerNanoUsd: nano(ledger) };
 }
+
+/** Returns whether the ledger has entries of a month that its comparison hasn't. */
+async function hasNewerCalls(
+  store: Pick<Store, "readLong">,
+  { ledgerPosition }: { ledgerPosition: bigint },
+  { month, providers }: BilledCalls,
+): Promise<boolean> {
+  const { from, to } = spanOfMonth(month);
+  const { rows } = await store.readLong({
+    sql: `SELECT 1 FROM calls WHERE position > ? AND at >= ? AND at < ?${amongProviders(providers)} LIMIT 1`,
+    args: [ledgerPosition, from, to, ...providers ?? []],
+  });
+  return rows.length > 0;
+}
+
+const amongProviders = (providers: readonly string[] | undefined) =>
+  providers === undefined ? "" : ` AND provider IN (${providers.map(() => "?").join(", ") || "NULL"})`;
 
 /** Returns what has changed of closed months and counts in a month: the first open one after each. */
 export async function readCorrections(
@@ -188,7 +208,12 @@ export async function closePeriod(ctx: PeriodContext, terms: BillTerms, key: Per
       }; compare it with a higher --limit to accept that`,
     );
   }
-  const { providers } = await openMonth(ctx, { terms, account: key.account, month: key.month });
+  const { providers, linesState } = await openMonth(ctx, { terms, account: key.account, month: key.month });
+  if (latest.linesState !== linesState || await hasNewerCalls(ctx.store, latest, { ...key, providers })) {
+    throw refuse(
+      `its bill or its calls have changed since it was compared; purser reconcile ${key.source} --month ${key.month}`,
+    );
+  }
   const state = Date.parse(latest.finalOn) <= now ? "closed" : "soft_closed";
   const corrections = await readCorrections(ctx.store, { ...key, terms, providers });
   const totals = await readTotals(ctx.store, { ...key, providers });
@@ -237,7 +262,7 @@ async function write(
     formatUsd(billNanoUsd),
     formatUsd(ledgerNanoUsd),
   ]);
-  await store.write([
+  const statements = [
     requireThat({
       sql: before
         ? "EXISTS (SELECT 1 FROM bill_periods WHERE source = ?1 AND account = ?2 AND month = ?3 AND changed_at = ?4 AND state = ?5)"
@@ -271,7 +296,18 @@ async function write(
         ...[JSON.stringify(corrections), now, author.name ?? author.actor, after.reason],
       ],
     },
-  ]);
+  ];
+  try {
+    await store.write(statements);
+  } catch (error) {
+    if (!(error instanceof ConstraintError)) throw error;
+    const verb = action === "closed" ? "close" : "reopen";
+    throw new PurserError(
+      "conflict",
+      `Cannot ${verb} ${month} of ${source}: another process has just changed it`,
+      { cause: error },
+    );
+  }
 }
 
 /** Returns a month with its state. */
