@@ -64,7 +64,7 @@ Deno.test("traffic of another key is listed by the key, and other prices and fre
   assert.equal(found.unexplained_usd, 0);
   const [variance] = found.variances.filter(({ cause }) => cause === "bypass");
   assert.equal(variance!.credential, "apikey_2");
-  assert.match(variance!.lines, /^\/bills\/lines\?source=anthropic&month=2026-10/);
+  assert.match(variance!.lines, /^\/bills\/lines\?source=anthropic&from=2026-10-01T00/);
   const page = await bills.send<unknown[]>(
     `/reconciliations/${found.reconciliation_id}/variances?cause=price&limit=1`,
   );

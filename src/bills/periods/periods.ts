@@ -87,9 +87,8 @@ export async function readPeriod(store: Pick<Store, "read">, key: PeriodKey): Pr
 /** Throws `conflict` for a month that is closed. */
 export async function checkOpen(store: Pick<Store, "read">, key: PeriodKey, what: string): Promise<void> {
   // A month that is closed for all accounts is closed for each of them.
-  const accounts = [...new Set([key.account, undefined])];
-  const periods = await Promise.all(accounts.map((account) => readPeriod(store, { ...key, account })));
-  const period = periods.find((one) => one && isFixed(one));
+  const periods = await readOwnAndCommon(store, key);
+  const period = periods.find((one) => one.month === key.month && isFixed(one));
   if (!period) return;
   throw new PurserError(
     "conflict",
@@ -172,6 +171,24 @@ export async function readCorrections(
     if (change.billNanoUsd !== 0n || change.ledgerNanoUsd !== 0n) corrections.push(change);
   }
   return corrections;
+}
+
+/** Returns the months that are closed for the lines of an account, each with the first open one after it: what comes late counts there. */
+export async function readClosedMonths(
+  store: Pick<Store, "read">,
+  { source, account }: Pick<PeriodKey, "source" | "account">,
+): Promise<{ month: string; next: string }[]> {
+  const closed = (await readOwnAndCommon(store, { source, account })).filter(isFixed);
+  return closed.map(({ month }) => ({ month, next: firstOpenAfter(month, closed) }));
+}
+
+/** Reads the months of an account, and those of all accounts. */
+async function readOwnAndCommon(
+  store: Pick<Store, "read">,
+  { source, account }: Pick<PeriodKey, "source" | "account">,
+): Promise<Period[]> {
+  const accounts = [...new Set([account || undefined, undefined])];
+  return (await Promise.all(accounts.map((account) => readPeriods(store, { source, account })))).flat();
 }
 
 function firstOpenAfter(month: string, closed: readonly Period[]): string {

@@ -135,7 +135,6 @@ function toVariance(row: Record<string, SqlValue>): ReconciliationVariance {
   const query = (fields: Record<string, string>) => new URLSearchParams(fields).toString();
   const lines = {
     source: row.source as string,
-    month: from.slice(0, 7),
     from,
     to,
     ...row.account !== "" && { account: row.account as string },
