@@ -4,7 +4,6 @@ import type { BillLine } from "../../src/bills/lines/bill_line.ts";
 import type { BillPeriod, ReconciliationDetail } from "../../src/contract/bills/reconciliations.ts";
 import { createApp } from "../../src/http/mod.ts";
 import { DAY_MS, HOUR_MS } from "../../src/kernel/clock.ts";
-import { toUsd } from "../../src/kernel/money.ts";
 import { type ModelCall, recordCalls, recordPrices, recordUpstreams } from "../../src/ledger/mod.ts";
 import { priceCall } from "../../src/calls/make_call.ts";
 import { usageOf } from "../../src/pricing/mod.ts";

@@ -215,7 +215,7 @@ export async function closePeriod(ctx: PeriodContext, terms: BillTerms, key: Per
   const now = ctx.clock.now();
   if (spanOfMonth(key.month).to > now) throw refuse("it is not over");
   const before = await readPeriod(ctx.store, key);
-  if (before && isFixed(before)) throw refuse("it is closed");
+  if (before && isFixed(before)) throw refuse("it is closed; reopen it first: purser reconcile reopen");
   const latest = await readLatest(ctx.store, key);
   if (!latest) throw refuse(`it was not compared; purser reconcile ${key.source} --month ${key.month}`);
   if (latest.unexplainedNanoUsd > latest.limitNanoUsd) {
