@@ -20,20 +20,11 @@ declare module "pg" {
   export default pg;
 }`;
 
-/** A line that TypeScript's types of a browser lack: Deno and browsers have it. */
-const MISSING = {
-  in: "declare var ReadableStream: {",
-  is: "from<Item>(items: Iterable<Item> | AsyncIterable<Item>): ReadableStream<Item>;",
-};
-
 await withTypescriptCopy(CHECKED, async ({ folder, compile }) => {
   const write = (name: string, text: string) => Deno.writeTextFile(join(folder, name), text);
   await namePackages(folder);
   await write("untyped.d.ts", UNTYPED);
   await write("deno.d.ts", (await runDeno(["types"])).said);
-  // Where TypeScript looks for a replacement of its own types.
-  await Deno.mkdir(join(folder, "node_modules/@typescript/lib-dom"), { recursive: true });
-  await write("node_modules/@typescript/lib-dom/index.d.ts", await typesOfBrowser(folder));
   await write("tsconfig.json", JSON.stringify(await tsconfig()));
   try {
     await compile();
@@ -65,21 +56,6 @@ async function namePackages(folder: string): Promise<void> {
     }
     await Deno.writeTextFile(join(packages, name), text.replaceAll('"npm:', '"'));
   }
-}
-
-async function typesOfBrowser(folder: string): Promise<string> {
-  const platform = `typescript-${Deno.build.os}-${Deno.build.arch === "x86_64" ? "x64" : "arm64"}`;
-  const installed = join(folder, "node_modules/.deno");
-  for await (const { name } of Deno.readDir(installed)) {
-    if (!name.startsWith(`@typescript+${platform}@`)) continue;
-    const path = join(installed, name, "node_modules/@typescript", platform, "lib/lib.dom.d.ts");
-    const text = await Deno.readTextFile(path);
-    if (!text.includes(MISSING.in) || text.includes(MISSING.is)) {
-      throw new Error(`Cannot add to ${path}: it has changed`);
-    }
-    return text.replace(MISSING.in, `${MISSING.in}\n    ${MISSING.is}`);
-  }
-  throw new Error(`Cannot find TypeScript for ${platform}: it is not installed; run deno task setup`);
 }
 
 async function tsconfig() {

@@ -2,6 +2,12 @@ import { join } from "node:path";
 import { TYPESCRIPT } from "./npm/versions.ts";
 import { ROOT } from "./run_deno.ts";
 
+/** A line that TypeScript's types of a browser lack: Deno, Node and browsers have it. */
+const MISSING = {
+  in: "declare var ReadableStream: {",
+  is: "from<Item>(items: Iterable<Item> | AsyncIterable<Item>): ReadableStream<Item>;",
+};
+
 /** A copy of the repository for TypeScript, which knows neither import maps nor `npm:` specifiers. */
 export interface TypescriptCopy {
   folder: string;
@@ -26,6 +32,10 @@ export async function withTypescriptCopy(
       '{ "type": "module", "imports": { "#dev/*": "./tests/packages/*" } }',
     );
     await run(folder, ["install", "--quiet", "--frozen", "--node-modules-dir=auto"]);
+    // Where TypeScript looks for a replacement of its own types, with `libReplacement`.
+    const types = join(folder, "node_modules/@typescript/lib-dom");
+    await Deno.mkdir(types, { recursive: true });
+    await Deno.writeTextFile(join(types, "index.d.ts"), await typesOfBrowser(folder));
     // One checker: several instantiate the same types, for more than twice the processor time.
     const tsc = [`npm:${TYPESCRIPT}/tsc`, "--project", ".", "--singleThreaded"];
     const compile = () => run(folder, ["run", "-RWES", "--allow-run", "--quiet", "--frozen", ...tsc]);
@@ -47,4 +57,19 @@ async function run(cwd: string, args: string[]): Promise<void> {
   if (success) return;
   const said = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("");
   throw new Error(`Cannot compile: ${said.trim()}`);
+}
+
+async function typesOfBrowser(folder: string): Promise<string> {
+  const platform = `typescript-${Deno.build.os}-${Deno.build.arch === "x86_64" ? "x64" : "arm64"}`;
+  const installed = join(folder, "node_modules/.deno");
+  for await (const { name } of Deno.readDir(installed)) {
+    if (!name.startsWith(`@typescript+${platform}@`)) continue;
+    const path = join(installed, name, "node_modules/@typescript", platform, "lib/lib.dom.d.ts");
+    const text = await Deno.readTextFile(path);
+    if (!text.includes(MISSING.in) || text.includes(MISSING.is)) {
+      throw new Error(`Cannot add to ${path}: it has changed`);
+    }
+    return text.replace(MISSING.in, `${MISSING.in}\n    ${MISSING.is}`);
+  }
+  throw new Error(`Cannot find TypeScript for ${platform}: it is not installed; run deno task setup`);
 }

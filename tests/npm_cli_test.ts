@@ -92,7 +92,7 @@ test("the program of the status line prints as the command does, and leaves othe
   assert.equal((await purser(place, twice, input)).out, out);
 });
 
-test("the program of the gate imports and answers without the command line, and leaves to it what it lacks", async () => {
+test("the program of the gate imports and answers without the command line, and leaves to it what it lacks, on the oldest Node too", async () => {
   await using place = await newAgentPlace("claude-code/10-hooks-statusline");
   await place.purser("budgets", "add", "--name", "Day", "--limit", "0.01", "--per", "lifetime");
   const folder = join(project.folder, "node_modules/purser/cli");
@@ -104,9 +104,9 @@ test("the program of the gate imports and answers without the command line, and 
     await Deno.copyFile(join(folder, name), join(alone, name));
   }
   const session = "533e985d-597e-49f4-ab53-11c60e048775";
-  const hook = async (program: string, ...args: string[]) => {
-    const child = new Deno.Command(project.node, {
-      args: [join(program, "purser.js"), "gate", "--agent", "claude-code", ...args],
+  const hook = async (program: string, node = project.node) => {
+    const child = new Deno.Command(node, {
+      args: [join(program, "purser.js"), "gate", "--agent", "claude-code"],
       clearEnv: true,
       env: { ...place.env, XDG_CACHE_HOME: place.folder },
       stdin: "piped",
@@ -123,9 +123,11 @@ test("the program of the gate imports and answers without the command line, and 
     const [out, err] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
     return { code, out, err };
   };
-  // The channels of alerts aren't in it: the budget's warning is delivered by the command line.
-  assert.deepEqual((await hook(alone)).out, "");
-  const { code, out, err } = await hook(folder);
+  // The channels of alerts aren't in it: the budget's warning is delivered by the command line. The oldest Node has a SQLite with
+  // which one connection at a time may use the file: the program has closed its own when it leaves the rest to the command line.
+  const oldest = await nodeOfVersion(OLDEST);
+  assert.deepEqual((await hook(alone, oldest)).out, "");
+  const { code, out, err } = await hook(folder, oldest);
   assert.match(err!, /"message":"Budget Day: /);
   const { reason } = JSON.parse(out!);
   assert.match(reason, /^Purser: the budget Day is reached: /);

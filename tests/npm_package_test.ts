@@ -12,8 +12,8 @@ import { createNpmProject } from "./harness/npm_project.ts";
 /** The npm package as users have it: built, packed, and installed into an empty project of Node. */
 
 const CONSUMER = join(ROOT, "tests/npm_consumer");
-const MOST_PACKED_BYTES = 3_150_000;
-const MOST_FILES = 1_500;
+const MOST_PACKED_BYTES = 3_450_000;
+const MOST_FILES = 1_700;
 
 let built: NpmPackage;
 let project: string;

@@ -140,7 +140,7 @@ Deno.test("while the database is locked, the line has the last figures and their
   const fresh = await line(place, { session_id: "one" });
   lock.exec("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");
   assert.match(await line(place, { session_id: "one" }), new RegExp(`^${RegExp.escape(fresh)} · \\d s ago$`));
-  assert.equal(await line(place, { session_id: "two" }), "purser: no calls yet");
+  assert.equal(await line(place, { session_id: "two" }), "purser: another process has locked the database");
   lock.exec("ROLLBACK");
   lock.close();
 });

@@ -30,6 +30,7 @@ function tsconfig(copy: string, entries: readonly string[], folder: string) {
       module: "nodenext",
       target: TARGET,
       lib: [TARGET, ...NEWER, "dom", "dom.iterable", "dom.asynciterable"],
+      libReplacement: true,
       types: ["node"],
       strict: true,
       noUncheckedIndexedAccess: true,

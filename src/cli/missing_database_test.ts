@@ -24,6 +24,9 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   "budgets release": ["--reason", "x"],
   "approvals approve": ["--reason", "x"],
   "approvals deny": ["--reason", "x"],
+  "reconcile reopen": ["--reason", "x"],
+  "export calls": ["--to", "archive"],
+  statement: ["--by", "team"],
 };
 
 function lineOf({ name, args }: Command): string[] {

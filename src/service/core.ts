@@ -56,8 +56,11 @@ export async function openLazyCore(options: CoreOptions): Promise<Core> {
   return {
     ...core,
     async close(closing) {
-      await delivering;
-      await core.close(closing);
+      try {
+        await delivering;
+      } finally {
+        await core.close(closing);
+      }
     },
   };
 }
@@ -89,12 +92,15 @@ async function openProcess(options: CoreOptions): Promise<Core> {
     },
     async close({ graceMs } = {}) {
       parts.stop();
-      // Work that is open ends at once: its grace begins now.
-      if (!work) await opening?.catch(() => {});
-      await work?.close(graceMs);
-      await Promise.all(maintenance); // a sweep in progress still uses the store and its lock files
-      await parts.callSpool.close();
-      await parts.store.close();
+      try {
+        // Work that is open ends at once: its grace begins now.
+        if (!work) await opening?.catch(() => {});
+        await work?.close(graceMs);
+        await Promise.all(maintenance); // a sweep in progress still uses the store and its lock files
+      } finally {
+        // Whatever has failed: a file of which only one connection may exist would stay locked until this process ends.
+        await parts.callSpool.close().finally(() => parts.store.close());
+      }
     },
   };
   try {

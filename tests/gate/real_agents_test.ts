@@ -89,6 +89,9 @@ const askClaude = (
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
   });
 
+const askClaudeForEvents = (place: Place, bin: string, provider: ScriptedProvider, prompt: string) =>
+  askClaude(place, bin, provider, prompt, "--output-format", "stream-json", "--verbose");
+
 const read = (place: Place) => ({
   tool: "Read",
   input: { file_path: `${place.env.HOME}/project/notes.txt` },
@@ -288,15 +291,20 @@ Deno.test({
 });
 
 Deno.test({
-  name: "agents go on where the ledger can't be opened, and make no call with --on-error closed",
+  name: "agents go on where the ledger can't be opened and say so, and make no call with --on-error closed",
   ignore: !isThorough,
   async fn() {
     const bin = await installAgents();
     for (
-      const [name, ask] of [
-        ["claude-code", askClaude],
-        ["codex", askCodex],
-        ["gemini", askGemini],
+      const [name, ask, shown] of [
+        [
+          "claude-code",
+          askClaudeForEvents,
+          /"content":"UserPromptSubmit says: Purser lets this agent go on without/,
+        ],
+        // `codex exec` hides it.
+        ["codex", askCodex, /./],
+        ["gemini", askGemini, /Hook system message: Purser lets this agent go on without/],
       ] as const
     ) {
       await using place = await newHome(LIMIT);
@@ -306,6 +314,7 @@ Deno.test({
       await Deno.writeTextFile(place.env.PURSER_DB!, "no database, but a text as long as one".repeat(50));
       const went = await ask(place, bin, provider, "Hello.");
       assert.match(went.out, /Done with other\./, `${name}: ${went.err}`);
+      assert.match(went.out + went.err, shown);
       const calls = provider.calls;
       await run(place, "gate", "install", name, "--on-error", "closed", "--yes");
       const stopped = await ask(place, bin, provider, "Hello.");

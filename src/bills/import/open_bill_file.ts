@@ -3,18 +3,6 @@ import { PurserError } from "../../kernel/errors.ts";
 import { readChunks } from "../../kernel/files/read_chunks.ts";
 import type { BillFile } from "../sources/bill_source.ts";
 
-/** A stream of the same chunks: TypeScript's `dom` has no `ReadableStream.from`. */
-function streamOf(chunks: AsyncGenerator<Uint8Array<ArrayBuffer>>): ReadableStream<Uint8Array<ArrayBuffer>> {
-  return new ReadableStream({
-    async pull(controller) {
-      const { done, value } = await chunks.next();
-      if (done) controller.close();
-      else controller.enqueue(value);
-    },
-    cancel: async () => void await chunks.return(undefined),
-  });
-}
-
 /** Opens a file with lines of a bill, which may be compressed by gzip. Throws `invalid` where it can't be read, or is cut off. */
 export async function openBillFile(
   path: string,
@@ -33,7 +21,7 @@ export async function openBillFile(
     columns,
     sha256: hash.digest("hex"),
     async *text() {
-      const bytes = streamOf(readChunks(path, "the bill"));
+      const bytes = ReadableStream.from(readChunks(path, "the bill"));
       const plain = isGzip ? bytes.pipeThrough(new DecompressionStream("gzip")) : bytes;
       const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
       try {

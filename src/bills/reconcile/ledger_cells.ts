@@ -92,8 +92,13 @@ const STATED = ["provider", "reported"];
  */
 export async function readLedgerCells(ctx: LedgerReads, span: LedgerSpan): Promise<LedgerCell[]> {
   const thresholds = await span.rates.thresholds();
-  const { rows } = await ctx.store.readLong(groupsOf(span, thresholds));
-  const cells = rows.flatMap((row) => toCell(row, span));
+  const cells: LedgerCell[] = [];
+  // The calls that began before, and then a few hours at a time: a sort of a whole day would take much memory.
+  for (let start = span.from - MAX_DURATION_MS; start < span.to; start += MAX_DURATION_MS) {
+    const end = Math.min(start + MAX_DURATION_MS, span.to);
+    const { rows } = await ctx.store.readLong(groupsOf(span, thresholds, { start, end }));
+    for (const row of rows) cells.push(...toCell(row, span));
+  }
   return [...cells, ...await readAdjusted(ctx, span), ...await readNamed(ctx, span)];
 }
 
@@ -102,12 +107,21 @@ const IS_NAMED =
   "EXISTS (SELECT 1 FROM bill_lines l WHERE l.response_id = calls.response_id AND l.source = ? AND l.state = 'current')";
 const ENDED = "(at + coalesce(duration_ms, 0))";
 
-function groupsOf({ providers, from, to, widthMs, callsOf }: LedgerSpan, thresholds: readonly number[]) {
+function groupsOf(
+  { providers, from, widthMs, callsOf }: LedgerSpan,
+  thresholds: readonly number[],
+  { start, end }: { start: number; end: number },
+) {
   const tier = thresholds.length === 0
     ? "0"
     : thresholds.map((tokens) => `CASE WHEN input_tokens > ${tokens} THEN 1 ELSE 0 END`).join(" + ");
-  const args: SqlValue[] = [from - MAX_DURATION_MS, to, from, from];
-  const where = ["at >= ? AND at < ?", `(at >= ? OR ${ENDED} >= ?)`, "adjusts IS NULL", `NOT ${IS_ADJUSTED}`];
+  const args: SqlValue[] = [start, end, ...start < from ? [from] : []];
+  const where = [
+    "at >= ? AND at < ?",
+    ...start < from ? [`${ENDED} >= ?`] : [],
+    "adjusts IS NULL",
+    `NOT ${IS_ADJUSTED}`,
+  ];
   if (providers) {
     where.push(`provider IN (${providers.map(() => "?").join(", ")})`);
     args.push(...providers);
@@ -240,7 +254,9 @@ async function readAdjusted(ctx: LedgerReads, span: LedgerSpan): Promise<LedgerC
       lt(calls.at, span.to),
       sql`(${calls.at} + coalesce(${calls.durationMs}, 0) >= ${span.from} OR ${calls.at} >= ${span.from})`,
       ...providersOf(span),
-      sql`EXISTS (SELECT 1 FROM ${calls} a WHERE a.adjusts = ${calls}.call_id)`,
+      // An entry has the time of its call.
+      sql`${calls.callId} IN (SELECT a.adjusts FROM ${calls} a WHERE a.adjusts IS NOT NULL
+        AND a.at >= ${span.from - MAX_DURATION_MS} AND a.at < ${span.to})`,
       ...span.callsOf === undefined ? [] : [sql`NOT (${isNamed(span.callsOf)})`],
       gt(calls.position, after),
       isStanding(),

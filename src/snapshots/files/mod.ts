@@ -6,7 +6,6 @@ export {
   readFile,
   sizeOfFile,
   type SnapshotSource,
-  streamOf,
 } from "./snapshot_source.ts";
 export type { SpoolOptions } from "./spool.ts";
 export { writeFile } from "./write_file.ts";

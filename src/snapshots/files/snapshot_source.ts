@@ -50,7 +50,7 @@ export async function* gunzip(
   stream: AsyncIterable<Uint8Array>,
   what = WHAT,
 ): AsyncGenerator<Uint8Array> {
-  const source = streamOf(stream as AsyncIterable<Uint8Array<ArrayBuffer>>);
+  const source = ReadableStream.from(stream as AsyncIterable<Uint8Array<ArrayBuffer>>);
   try {
     yield* source.pipeThrough(new DecompressionStream("gzip"));
   } catch (error) {
@@ -66,10 +66,4 @@ export async function* gunzip(
 export async function openSource(source: SnapshotSource): Promise<AsyncIterable<Uint8Array>> {
   const { isGzip, stream } = await peekGzip(typeof source === "string" ? readFile(source) : source);
   return isGzip ? gunzip(stream) : stream;
-}
-
-/** A stream of the items of an iterable. TypeScript's library of the web does not know `ReadableStream.from` yet. */
-export function streamOf<Chunk>(chunks: AsyncIterable<Chunk>): ReadableStream<Chunk> {
-  const streams = ReadableStream as unknown as { from(chunks: AsyncIterable<Chunk>): ReadableStream<Chunk> };
-  return streams.from(chunks);
 }

@@ -3,7 +3,6 @@ import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { PurserError } from "../../kernel/errors.ts";
 import { systemReason } from "../../kernel/system_errors.ts";
-import { streamOf } from "./snapshot_source.ts";
 
 type Chunks = AsyncIterable<Uint8Array<ArrayBuffer>>;
 
@@ -50,7 +49,7 @@ async function writeAll(path: string, file: FileHandle, chunks: Chunks): Promise
 }
 
 function gzip(chunks: Chunks): Chunks {
-  return streamOf(chunks).pipeThrough(new CompressionStream("gzip"));
+  return ReadableStream.from(chunks).pipeThrough(new CompressionStream("gzip"));
 }
 
 async function attempt<T>(path: string, task: () => Promise<T>): Promise<T> {

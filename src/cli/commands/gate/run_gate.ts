@@ -7,8 +7,8 @@ import { UsageError } from "../../parse/usage_error.ts";
 import { type HookInput, readHookInput } from "./hook_input.ts";
 import { AGENT_HOOKS, type AgentHooks } from "./hooks/agent_hooks.ts";
 
-/** The longest that a hook takes after its input. */
-const DEADLINE_MS = 10_000;
+/** The longest that a hook takes after its input: longer than a locked file is waited for, whose error says why it is locked. */
+const DEADLINE_MS = 12_000;
 /** The exit code by which a hook stops an agent whose event it doesn't know. */
 const BLOCKED = 2;
 
@@ -75,7 +75,12 @@ export async function runGate(
       answer(`Purser stops this agent, since it cannot check its budgets (--on-error closed): ${message}`);
     } else {
       answer(undefined);
-      ctx.say(`Purser lets this agent go on without a check of its budgets: ${message}`);
+      const systemMessage = `Purser lets this agent go on without a check of its budgets: ${message}`;
+      ctx.say(systemMessage);
+      // Agents hide the standard error of a hook that has not failed.
+      if (hooks.showsMessages && Object.hasOwn(hooks.stops, event ?? "")) {
+        ctx.print(JSON.stringify({ systemMessage }));
+      }
     }
   } finally {
     ended.abort();

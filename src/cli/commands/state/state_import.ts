@@ -77,7 +77,7 @@ interface RestoreOptions {
 
 /** Sends a file to be restored; returns the response. */
 async function send(ctx: CommandContext, path: string, options: RestoreOptions): Promise<string> {
-  const { peekGzip, readFile, streamOf } = await import("../../../snapshots/files/mod.ts");
+  const { peekGzip, readFile } = await import("../../../snapshots/files/mod.ts");
   const { terminal, terminal: { interrupted } } = ctx;
   const { unlessAborted } = await import("../../terminal/interruptible.ts");
   const { createProgress } = await import("../../terminal/progress.ts");
@@ -88,7 +88,7 @@ async function send(ctx: CommandContext, path: string, options: RestoreOptions):
       interrupted,
       peekGzip(path === "-" ? terminal.stdin() : readFile(path)),
     );
-    const body = streamOf(counted(source.stream, progress, interrupted));
+    const body = ReadableStream.from(counted(source.stream, progress, interrupted));
     const request = requestOf(body, { ...options, isGzip: source.isGzip });
     const answer = await unlessAborted(interrupted, fetchStream(connection, request));
     return await answer.text();

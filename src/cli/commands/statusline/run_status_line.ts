@@ -121,15 +121,13 @@ async function readFigures(
   }
   const address = parseDatabaseUrl(dbUrl);
   if (address.kind !== "file") return { why: "no figures yet" };
-  const figures = await readSummary(address.path, {
-    ...of,
-    agentId: AGENT,
-    timeZone: settings.timeZone,
-  }).catch((error: Error) => {
-    if (error.name === "StoreBusyError") return undefined;
-    throw error;
-  });
-  return { figures, why: "no calls yet" };
+  try {
+    const figures = await readSummary(address.path, { ...of, agentId: AGENT, timeZone: settings.timeZone });
+    return { figures, why: "no calls yet" };
+  } catch (error) {
+    if ((error as Error).name !== "StoreBusyError") throw error;
+    return { why: "another process has locked the database" };
+  }
 }
 
 /** The least time that a server gets, where the process has started slowly. */

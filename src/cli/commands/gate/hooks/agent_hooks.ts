@@ -17,6 +17,8 @@ export interface AgentHooks {
    * known to stop it, or one makes it go on: it gets none.
    */
   stops: Readonly<Record<string, (reason: string) => Readonly<Record<string, unknown>>>>;
+  /** At these events it shows its user the `systemMessage` of an answer, and goes on. */
+  showsMessages: boolean;
   /** Returns the files and folders with the logs of a session and of its sub-agents. */
   logsOf(session: HookSession): readonly string[];
   settings: HookSettings;

@@ -16,6 +16,7 @@ export default {
     PostToolUse: stopped,
     PostToolBatch: stopped,
   },
+  showsMessages: true,
   // Sub-agents, and theirs, are logged below a folder with the name of the session.
   logsOf: ({ transcript }) => [transcript, transcript.replace(/\.jsonl$/, "")],
   settings: {

@@ -19,6 +19,7 @@ export default {
     UserPromptSubmit: (reason) => ({ decision: "block", reason }),
     SessionStart: (reason) => ({ continue: false, stopReason: reason }),
   },
+  showsMessages: true,
   logsOf: daysOf,
   settings: {
     userFile: ({ home, env }) => `${env("CODEX_HOME") ?? `${home}/.codex`}/hooks.json`,

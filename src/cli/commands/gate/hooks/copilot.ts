@@ -11,6 +11,7 @@ export default {
   hasLogs: false,
   onlyEvent: "permissionRequest",
   stops: { permissionRequest: (reason) => ({ behavior: "deny", message: reason, interrupt: true }) },
+  showsMessages: false,
   logsOf: () => [],
   settings: {
     userFile: ({ home, env }) => `${env("COPILOT_HOME") ?? `${home}/.copilot`}/hooks/purser.json`,

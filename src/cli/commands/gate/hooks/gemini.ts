@@ -8,6 +8,7 @@ export default {
   hasLogs: true,
   stops: { BeforeModel: (reason) => ({ decision: "deny", reason }) },
   // Sub-agents are logged beside the session, in a folder with its id.
+  showsMessages: true,
   logsOf: ({ transcript, session }) => [transcript, transcript.replace(/[^/]+$/, () => session)],
   settings: {
     userFile: ({ home, env }) => `${env("GEMINI_CLI_HOME") ?? home}/.gemini/settings.json`,
