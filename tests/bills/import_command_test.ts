@@ -151,7 +151,7 @@ Deno.test("a file that can't be read as a bill books nothing, and says why", asy
       "number.csv",
       FOCUS.aws.replace("123,1.25", '123,"1,25"'),
       [],
-      /1,25 is not a number/,
+      /the amount of row 1: 1,25 is not a number/,
     ],
     ["time.csv", FOCUS.aws.replace("2026-11-25T10", "25.11.2026 10"), [], /ChargePeriodStart is no time/],
   ];

@@ -17,14 +17,14 @@ export interface Outcome {
   err: string;
 }
 
-/** A database in memory for command lines of this process, with a fixed clock. */
+/** A database for command lines of this process, in memory unless an address is given, with a fixed clock. */
 export async function openTestBooks(
-  options: { models?: Record<string, LanguageModelV4>; prices?: PriceOverride[] } = {},
+  options: { models?: Record<string, LanguageModelV4>; prices?: PriceOverride[]; dbUrl?: string } = {},
 ) {
   const clock = fixedClock("2026-11-21T09:30:00.000Z");
   const core = await openCore({
     config: {
-      dbUrl: ":memory:",
+      dbUrl: options.dbUrl ?? ":memory:",
       durability: "normal",
       remoteTimeoutMs: 1_000,
       maxBodyBytes: 1_000_000,
@@ -33,7 +33,7 @@ export async function openTestBooks(
     },
     clock,
     ids: countingIds(),
-    sqlite: await migratedMemory(),
+    ...options.dbUrl === undefined && { sqlite: await migratedMemory() },
     models: options.models,
   });
   const app = await createApp(core);

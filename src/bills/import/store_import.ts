@@ -11,6 +11,7 @@ import {
 } from "../../store/mod.ts";
 import type { BillLine } from "../lines/bill_line.ts";
 import { LINE_COLUMNS, LINE_INTEGERS, toRow } from "../lines/line_rows.ts";
+import { readClosedMonths } from "../periods/periods.ts";
 
 /*
  * An import stages its lines page by page, each page in one commit with the token of the next one, and shows them all by one commit at
@@ -204,6 +205,10 @@ const SHOW =
   `UPDATE bill_lines SET state = 'current', revision = 1 + coalesce((SELECT max(r.revision) FROM bill_lines r
   WHERE r.source = ?2 AND r.account = ?3 AND r.natural_key = bill_lines.natural_key AND r.state = 'replaced'), 0)
 WHERE ${STAGED}`;
+// What comes after a month was closed belongs to the next one, and its revisions stay there.
+const MOVE_LATE = `UPDATE bill_lines SET month = coalesce((SELECT r.month FROM bill_lines r
+  WHERE r.source = ?2 AND r.account = ?3 AND r.natural_key = bill_lines.natural_key AND r.state = 'replaced'
+  ORDER BY r.revision DESC LIMIT 1), ?5) WHERE import_id = ?1 AND state = 'current' AND month = ?4`;
 const FINISH = `UPDATE bill_imports SET status = 'done', page = NULL, ended_at = ?2, from_at = ?3, to_at = ?4,
   new_lines = (SELECT count(*) FROM bill_lines WHERE import_id = ?1 AND state = 'current' AND revision = 1),
   revised_lines = (SELECT count(*) FROM bill_lines WHERE replaced_by = ?1) WHERE import_id = ?1`;
@@ -220,6 +225,7 @@ export interface LinesOf {
 export async function finishImport(ctx: BillStore, at: BillImport, lines: LinesOf): Promise<BillImport> {
   const { importId, source, account, from, to } = at;
   const args = [importId, source, account];
+  const closed = await readClosedMonths(ctx.store, { source, account });
   const [first, second = first] = lines.wholeSeries;
   await commit(ctx.store, at, [
     {
@@ -230,6 +236,7 @@ export async function finishImport(ctx: BillStore, at: BillImport, lines: LinesO
     ...(first === undefined ? [] : [{ sql: REPLACE_GONE, args: [...args, from, to, first, second!] }]),
     { sql: FORGET_SAME, args },
     { sql: SHOW, args },
+    ...closed.map(({ month, next }) => ({ sql: MOVE_LATE, args: [...args, month, next] })),
     { sql: FINISH, args: [importId, ctx.clock.now(), from, to] },
   ]);
   return (await select(ctx.store, "import_id = ?", [importId]))[0]!;

@@ -6,6 +6,7 @@ import { formatUsd, parseTotalUsd, toUsd } from "../../kernel/money.ts";
 import {
   auditEntry,
   type Author,
+  ConstraintError,
   type Query,
   requireThat,
   type SqlValue,
@@ -85,8 +86,10 @@ export async function readPeriod(store: Pick<Store, "read">, key: PeriodKey): Pr
 
 /** Throws `conflict` for a month that is closed. */
 export async function checkOpen(store: Pick<Store, "read">, key: PeriodKey, what: string): Promise<void> {
-  const period = await readPeriod(store, key);
-  if (!period || !isFixed(period)) return;
+  // A month that is closed for all accounts is closed for each of them.
+  const periods = await readOwnAndCommon(store, key);
+  const period = periods.find((one) => one.month === key.month && isFixed(one));
+  if (!period) return;
   throw new PurserError(
     "conflict",
     `Cannot ${what} ${key.month} of ${key.source}: it is closed; what has changed since counts in the next open month, or reopen it: purser reconcile reopen`,
@@ -112,16 +115,32 @@ async function readTotals(
   AND series = 'cost' AND is_equivalent = 0${account === undefined ? "" : " AND account = ?"}`,
     args,
   });
-  const among = providers === undefined
-    ? ""
-    : ` AND provider IN (${providers.map(() => "?").join(", ") || "NULL"})`;
   const ledger = await store.readLong({
-    sql: `SELECT coalesce(sum(cost_nano_usd), 0) FROM calls WHERE at >= ? AND at < ?${among}`,
+    sql: `SELECT coalesce(sum(cost_nano_usd), 0) FROM calls WHERE at >= ? AND at < ?${
+      amongProviders(providers)
+    }`,
     args: [from, to, ...providers ?? []],
   });
   const nano = (result: typeof bill) => BigInt(String(result.rows[0]![0]));
   return { billNanoUsd: nano(bill), ledgerNanoUsd: nano(ledger) };
 }
+
+/** Returns whether the ledger has entries of a month that its comparison hasn't. */
+async function hasNewerCalls(
+  store: Pick<Store, "readLong">,
+  { ledgerPosition }: { ledgerPosition: bigint },
+  { month, providers }: BilledCalls,
+): Promise<boolean> {
+  const { from, to } = spanOfMonth(month);
+  const { rows } = await store.readLong({
+    sql: `SELECT 1 FROM calls WHERE position > ? AND at >= ? AND at < ?${amongProviders(providers)} LIMIT 1`,
+    args: [ledgerPosition, from, to, ...providers ?? []],
+  });
+  return rows.length > 0;
+}
+
+const amongProviders = (providers: readonly string[] | undefined) =>
+  providers === undefined ? "" : ` AND provider IN (${providers.map(() => "?").join(", ") || "NULL"})`;
 
 /** Returns what has changed of closed months and counts in a month: the first open one after each. */
 export async function readCorrections(
@@ -154,6 +173,24 @@ export async function readCorrections(
   return corrections;
 }
 
+/** Returns the months that are closed for the lines of an account, each with the first open one after it: what comes late counts there. */
+export async function readClosedMonths(
+  store: Pick<Store, "read">,
+  { source, account }: Pick<PeriodKey, "source" | "account">,
+): Promise<{ month: string; next: string }[]> {
+  const closed = (await readOwnAndCommon(store, { source, account })).filter(isFixed);
+  return closed.map(({ month }) => ({ month, next: firstOpenAfter(month, closed) }));
+}
+
+/** Reads the months of an account, and those of all accounts. */
+async function readOwnAndCommon(
+  store: Pick<Store, "read">,
+  { source, account }: Pick<PeriodKey, "source" | "account">,
+): Promise<Period[]> {
+  const accounts = [...new Set([account || undefined, undefined])];
+  return (await Promise.all(accounts.map((account) => readPeriods(store, { source, account })))).flat();
+}
+
 function firstOpenAfter(month: string, closed: readonly Period[]): string {
   let next = month;
   do next = toIso(spanOfMonth(next).to).slice(0, 7); while (closed.some((one) => one.month === next));
@@ -178,7 +215,7 @@ export async function closePeriod(ctx: PeriodContext, terms: BillTerms, key: Per
   const now = ctx.clock.now();
   if (spanOfMonth(key.month).to > now) throw refuse("it is not over");
   const before = await readPeriod(ctx.store, key);
-  if (before && isFixed(before)) throw refuse("it is closed");
+  if (before && isFixed(before)) throw refuse("it is closed; reopen it first: purser reconcile reopen");
   const latest = await readLatest(ctx.store, key);
   if (!latest) throw refuse(`it was not compared; purser reconcile ${key.source} --month ${key.month}`);
   if (latest.unexplainedNanoUsd > latest.limitNanoUsd) {
@@ -188,7 +225,12 @@ export async function closePeriod(ctx: PeriodContext, terms: BillTerms, key: Per
       }; compare it with a higher --limit to accept that`,
     );
   }
-  const { providers } = await openMonth(ctx, { terms, account: key.account, month: key.month });
+  const { providers, linesState } = await openMonth(ctx, { terms, account: key.account, month: key.month });
+  if (latest.linesState !== linesState || await hasNewerCalls(ctx.store, latest, { ...key, providers })) {
+    throw refuse(
+      `its bill or its calls have changed since it was compared; purser reconcile ${key.source} --month ${key.month}`,
+    );
+  }
   const state = Date.parse(latest.finalOn) <= now ? "closed" : "soft_closed";
   const corrections = await readCorrections(ctx.store, { ...key, terms, providers });
   const totals = await readTotals(ctx.store, { ...key, providers });
@@ -237,7 +279,7 @@ async function write(
     formatUsd(billNanoUsd),
     formatUsd(ledgerNanoUsd),
   ]);
-  await store.write([
+  const statements = [
     requireThat({
       sql: before
         ? "EXISTS (SELECT 1 FROM bill_periods WHERE source = ?1 AND account = ?2 AND month = ?3 AND changed_at = ?4 AND state = ?5)"
@@ -271,7 +313,18 @@ async function write(
         ...[JSON.stringify(corrections), now, author.name ?? author.actor, after.reason],
       ],
     },
-  ]);
+  ];
+  try {
+    await store.write(statements);
+  } catch (error) {
+    if (!(error instanceof ConstraintError)) throw error;
+    const verb = action === "closed" ? "close" : "reopen";
+    throw new PurserError(
+      "conflict",
+      `Cannot ${verb} ${month} of ${source}: another process has just changed it`,
+      { cause: error },
+    );
+  }
 }
 
 /** Returns a month with its state. */

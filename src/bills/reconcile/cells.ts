@@ -37,6 +37,8 @@ export interface BillPart {
   amount?: AttoUsd;
   list?: AttoUsd;
   sku?: string | undefined;
+  /** Set where a line states its amount in another one than USD. */
+  currency?: string | undefined;
 }
 
 /** The sums of the ledger's calls of one part in a cell. */
@@ -117,6 +119,11 @@ export class Cells {
     if (!sum) cell.bill.set(part, sum = { lines: 0, sku: line.sku });
     sum.lines++;
     if (line.quantity !== undefined) sum.quantity = (sum.quantity ?? 0n) + toMicro(line.quantity);
+    const { currency = "USD" } = line;
+    if (currency !== "USD") {
+      sum.currency = currency;
+      return cell;
+    }
     if (line.amount !== undefined) sum.amount = (sum.amount ?? 0n) + toAtto(line.amount);
     const list = line.listAmount ?? line.amount;
     if (list !== undefined) sum.list = (sum.list ?? 0n) + toAtto(list);

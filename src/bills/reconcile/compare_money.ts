@@ -151,12 +151,14 @@ function compareUnit(
       });
     }
   }
-  matchLevels(matched);
+  matchLevels(matched < 0n ? 0n : matched);
 
   /** Returns the cause of an amount that is no other price. */
   function reasonOf(): readonly [Cause, string] | undefined {
     const calls = sources.reduce((sum, source) => sum + source.calls, 0);
     if (calls === 0 || (name !== "" && !sums.get(name)?.quantity)) return causeAlone(cell, name, line, setup);
+    if (line?.currency !== undefined) return ["currency", `the bill states it in ${line.currency}`];
+    if (list < 0n) return ["unexplained", "a negative amount of usage"];
     if (list === 0n) {
       return line === undefined && isLate(cell, setup)
         ? ["late", `the bill was whole until ${toIso(setup.whole.to)}`]

@@ -7,6 +7,7 @@ import {
   auditEntry,
   type Author,
   ConstraintError,
+  requireThat,
   type Statement,
   tables,
   toObjects,
@@ -47,16 +48,22 @@ export async function applyCorrections(ctx: Context, reconciliationId: string): 
 export async function undoCorrections(ctx: Context, reconciliationId: string): Promise<number> {
   const rates = new RateCards(ctx);
   await rates.thresholds();
-  return await changeCalls(ctx, reconciliationId, "undone", "undo_id", (call, { entry }) => {
+  return await changeCalls(ctx, reconciliationId, "undone", "undo_id", (call, { counts, entry }) => {
     if (!entry) return undefined;
+    const corrected = usageOf(call.usage, counts);
+    // A log or telemetry has corrected it since: those know better.
+    if (USAGE_FIELDS.some((name) => corrected[name] !== call.usage[name])) return undefined;
     const usage = { ...call.usage };
     USAGE_FIELDS.forEach((name) => usage[name] -= entry[name]);
+    const card = rates.get(call.priceId);
+    const isRepriced = call.priceId !== entry.priceId;
     return {
       ...call,
       usage,
       isEstimated: true,
       costNanoUsd: call.costNanoUsd === null ? null : call.costNanoUsd - (entry.costNanoUsd ?? 0n),
-      rates: rates.get(call.priceId) ?? null,
+      ...isRepriced && card && priceOf(card, usage),
+      rates: card ?? null,
     };
   });
 }
@@ -80,11 +87,13 @@ async function changeCalls(
   let changed = 0;
   for (let start = 0; start < proposals.length; start += AT_ONCE) {
     const some = proposals.slice(start, start + AT_ONCE);
+    const ids = JSON.stringify(some.map(({ callId }) => callId));
+    const { rows: [counted] } = await ctx.store.read({ sql: COUNT_ENTRIES, args: [ids] });
     const rows = await ctx.query.select().from(calls).where(
       and(
         inArray(
           calls.callId,
-          sql`(SELECT value FROM json_each(${JSON.stringify(some.map(({ callId }) => callId))}))`,
+          sql`(SELECT value FROM json_each(${ids}))`,
         ),
         isStanding(),
       ),
@@ -102,6 +111,7 @@ async function changeCalls(
     if (amended.length === 0) continue;
     changed += amended.length;
     await commit(ctx, [
+      requireThat({ sql: `(${COUNT_ENTRIES}) = ?2`, args: [ids, counted![0]!] }),
       ...changed === amended.length ? [audit(ctx, reconciliationId, action)] : [],
       ...recordPrices(amended.map(({ to }) => to), new Set()).statements,
       ...amendCalls(amended),
@@ -118,10 +128,13 @@ WHERE bill_corrections.reconciliation_id = v.reconciliation_id AND bill_correcti
   return changed;
 }
 
+/** Entries are only added: a call with as many as before is the same. */
+const COUNT_ENTRIES = "SELECT count(*) FROM calls WHERE adjusts IN (SELECT value FROM json_each(?1))";
+
 const audit = ({ author, clock }: Context, id: string, action: "applied" | "undone") =>
   auditEntry({ author, now: clock.now() }, { action, kind: "reconciliation", id, name: null });
 
-/** Commits entries. Another process that books the same ones has the same ids. */
+/** Commits entries, unless another process has changed one of the calls. */
 async function commit(ctx: Context, statements: readonly Statement[]): Promise<void> {
   try {
     await commitStep(ctx, statements);

@@ -26,6 +26,8 @@ export interface OpenMonth {
   isWhole: boolean;
   hasCalls: boolean;
   lines: number;
+  /** The same as long as the current lines of the month are. */
+  linesState: string;
   /** The keys that the ledger knows, and the number of upstreams whose key nobody has named. */
   unnamedKeys: number;
 }
@@ -77,6 +79,7 @@ export async function openMonth(
     `series, count(*) AS lines, max(ends_at - starts_at) AS width, ${COUNTS}`,
     "AND category = 'usage' AND is_equivalent = 0 GROUP BY series",
   );
+  const [state] = await read("count(*) AS lines, max(position) AS last", "");
   const parts = await read("DISTINCT part", "AND part IS NOT NULL");
   const models = await read("DISTINCT model", "AND model IS NOT NULL");
   const named = await read("DISTINCT other", "AND other IS NOT NULL");
@@ -141,6 +144,7 @@ WHERE position > (SELECT position FROM rollup_positions WHERE name = 'totals')`,
     isWhole: series.some(({ width }) => Number(width) > DAY_MS),
     hasCalls: series.some((one) => Number(one.response_id) > 0),
     lines: series.reduce((sum, { lines }) => sum + Number(lines), 0),
+    linesState: `${state!.lines}:${state!.last}`,
     unnamedKeys: [...upstreams.values()].filter(({ keyId }) => keyId === undefined).length,
   };
 }

@@ -8,7 +8,7 @@ import type { NumberedLine } from "./cells.ts";
 import { ATTO_PER_NANO, toNano } from "./exact.ts";
 import { RateCards, readLedgerCells } from "./ledger_cells.ts";
 import { readDayLines } from "./read_day_lines.ts";
-import { type BilledMonth, type OpenMonth, openMonth } from "./open_month.ts";
+import { type BilledMonth, type OpenMonth, openMonth, spanOfMonth } from "./open_month.ts";
 import { type Reconciled, Reconciler, type Variance } from "./reconciler.ts";
 import { summarize } from "./summarize.ts";
 import { readLatest } from "./stored_reconciliations.ts";
@@ -55,7 +55,7 @@ export async function reconcileMonth(
     result.bookedNanoUsd += ledgerNanoUsd;
     result.variances.push({
       cause: "correction",
-      ...open.setup,
+      ...spanOfMonth(month),
       dimensions: {},
       part: "",
       level: "total",

@@ -194,7 +194,7 @@ export class Reconciler {
     return result;
   }
 
-  /** Counts a line, and returns whether it is compared with calls. */
+  /** Counts a line, and returns whether it is compared with calls: in another currency by its quantity. */
   #isUsage(line: NumberedLine): boolean {
     const result = this.#result;
     result.lines++;
@@ -206,7 +206,7 @@ export class Reconciler {
         lines: other.lines + 1,
         amount: other.amount + (line.amount === undefined ? 0n : toAtto(line.amount)),
       });
-      return false;
+      return !line.isEquivalent && line.category === "usage";
     }
     const amount = line.series === "cost" && line.amount !== undefined ? toAtto(line.amount) : 0n;
     result.billed += amount;

@@ -25,6 +25,9 @@ interface Row {
   ledgerNanoUsd: bigint;
   unexplainedNanoUsd: bigint;
   limitNanoUsd: bigint;
+  /** The last entry of the ledger, and the lines, that it has compared. */
+  ledgerPosition: bigint;
+  linesState: string | undefined;
   /** The day from which the provider's bill no longer changes. */
   finalOn: string;
 }
@@ -44,20 +47,24 @@ export async function readLatest(
   const [row] = toObjects(
     await store.read({
       sql:
-        `SELECT reconciliation_id, input_hash, bill_nano_usd, ledger_nano_usd, unexplained_nano_usd, limit_nano_usd, totals
+        `SELECT reconciliation_id, input_hash, ledger_position, bill_nano_usd, ledger_nano_usd, unexplained_nano_usd, limit_nano_usd, totals
 FROM reconciliations WHERE source = ? AND account = ? AND month = ? ORDER BY created_at DESC, reconciliation_id DESC LIMIT 1`,
       args: [source, account, month],
     }),
   );
   const nano = (column: string) => BigInt(row![column] as bigint);
-  return row && {
+  if (!row) return undefined;
+  const { finalOn, linesState }: Totals = JSON.parse(row.totals as string);
+  return {
     reconciliationId: row.reconciliation_id as string,
     inputHash: row.input_hash as string,
     billNanoUsd: nano("bill_nano_usd"),
     ledgerNanoUsd: nano("ledger_nano_usd"),
     unexplainedNanoUsd: nano("unexplained_nano_usd"),
     limitNanoUsd: nano("limit_nano_usd"),
-    finalOn: (JSON.parse(row.totals as string) as Totals).finalOn,
+    ledgerPosition: nano("ledger_position"),
+    linesState,
+    finalOn,
   };
 }
 
@@ -128,7 +135,8 @@ function toVariance(row: Record<string, SqlValue>): ReconciliationVariance {
   const query = (fields: Record<string, string>) => new URLSearchParams(fields).toString();
   const lines = {
     source: row.source as string,
-    month: from.slice(0, 7),
+    from,
+    to,
     ...row.account !== "" && { account: row.account as string },
   };
   const calls = {

@@ -24,6 +24,8 @@ export interface Totals {
   wholeUntil: string;
   /** The day from which the provider's bill no longer changes. */
   finalOn: string;
+  /** Those that were compared: see `OpenMonth`. */
+  linesState?: string;
   corrections: { month: string; bill: string; ledger: string }[];
 }
 
@@ -37,7 +39,7 @@ const OF_NO_CALL_USAGE: ReadonlySet<Cause> = new Set(["tool_fee", "storage", "se
 export function summarize(
   result: Reconciled,
   variances: readonly StoredVariance[],
-  { setup, unnamedKeys, corrections, finalOn }: OpenMonth & {
+  { setup, unnamedKeys, linesState, corrections, finalOn }: OpenMonth & {
     corrections: readonly Correction[];
     finalOn: string;
   },
@@ -64,7 +66,8 @@ export function summarize(
       if (setup.own && !setup.own.has(key ?? "")) foreign += amountNanoUsd;
     }
     if (OF_NO_CALL_USAGE.has(cause)) foreign += amountNanoUsd;
-    const isUnconfirmed = cause === "late" || cause === "not_billed" || UNMATCHED.has(cause);
+    const isUnconfirmed = cause === "late" || cause === "not_billed" || cause === "currency" ||
+      UNMATCHED.has(cause);
     if (isUnconfirmed && amountNanoUsd < 0n) unconfirmed -= amountNanoUsd;
   }
   const matched = Object.entries(result.matched).map(([level, amount]) => [level, formatUsd(toNano(amount))]);
@@ -90,6 +93,7 @@ export function summarize(
     roundingBound: formatUsd(toNano(result.roundingBound)),
     wholeUntil: toIso(setup.whole.to),
     finalOn,
+    linesState,
     corrections: corrections.map(({ month, billNanoUsd, ledgerNanoUsd }) => ({
       month,
       bill: formatUsd(billNanoUsd),

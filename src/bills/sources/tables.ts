@@ -1,4 +1,5 @@
 import { PurserError } from "../../kernel/errors.ts";
+import { parseDecimal } from "../lines/decimal.ts";
 import { CsvFault, readCsv } from "./read_csv.ts";
 import { Answer } from "./answer.ts";
 import type { BillFile, BillPage } from "./bill_source.ts";
@@ -34,11 +35,17 @@ export async function* readTable(
       if (columns === undefined) add = begin(columns = cells.map((cell) => cell.trim()));
       else {
         rows++;
+        const before = answer.lines.length;
         const named = columns.map((column, index) => [column, cells[index]!.trim()] as const);
         const stated = add!(
           answer,
           Object.fromEntries(named.filter(([, cell]) => cell !== "" && cell !== "NULL")),
         );
+        for (const line of answer.lines.slice(before)) {
+          for (const field of ["quantity", "amount", "listAmount"] as const) {
+            if (line[field] !== undefined) parseDecimal(line[field], `the ${field} of row ${rows}`);
+          }
+        }
         if (stated !== undefined && account !== undefined && stated !== account) {
           throw refuse(`it has lines of the accounts ${account} and ${stated}; split it by account`);
         }

@@ -56,6 +56,11 @@ export const CAUSES = {
     remedy: "correct",
     advice: "Correct the calls by the bill: purser reconcile … --correct.",
   },
+  currency: {
+    test: "The bill states the amount of these calls in another currency than USD.",
+    remedy: "none",
+    advice: "Compare these lines in their currency: they are in no sum of USD.",
+  },
   not_billed: {
     test:
       "The bill has fewer requests than the ledger, or an amount of 0 for them: blocked, failed or free requests.",

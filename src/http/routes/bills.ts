@@ -11,6 +11,7 @@ import {
   Month,
 } from "../../contract/imports/bills.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
+import { QueryTime } from "../../contract/parts.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { Core } from "../../service/mod.ts";
@@ -102,6 +103,8 @@ const lines = createRoute({
       source: BillSourceName.optional(),
       account: BillAccount.optional(),
       month: Month.optional(),
+      from: QueryTime.optional().openapi({ description: "Of their start" }),
+      to: QueryTime.optional(),
       state: z.enum(["current", "replaced"]).optional().openapi({ description: "Default: `current`" }),
       ...pageQuery(PAGE_SIZES.billLines),
     }),
