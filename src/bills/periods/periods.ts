@@ -7,6 +7,7 @@ import {
   auditEntry,
   type Author,
   ConstraintError,
+  NOT_INDEXED,
   type Query,
   requireThat,
   type SqlValue,
@@ -133,7 +134,10 @@ async function hasNewerCalls(
 ): Promise<boolean> {
   const { from, to } = spanOfMonth(month);
   const { rows } = await store.readLong({
-    sql: `SELECT 1 FROM calls WHERE position > ? AND at >= ? AND at < ?${amongProviders(providers)} LIMIT 1`,
+    // By position: what came since is less than the month.
+    sql: `SELECT 1 FROM calls ${NOT_INDEXED} WHERE position > ? AND at >= ? AND at < ?${
+      amongProviders(providers)
+    } LIMIT 1`,
     args: [ledgerPosition, from, to, ...providers ?? []],
   });
   return rows.length > 0;
