@@ -123,7 +123,9 @@ Deno.test("no command shows terminal sequences or invisible characters of a serv
     });
   const bill = await Deno.makeTempFile({ suffix: ".csv" });
   await Deno.writeTextFile(bill, "Day,Model,Cost\n2026-11-02,echo,1\n");
-  await purser.core.store.write([{ sql: "INSERT INTO upstreams (upstream_id, provider) VALUES (1, 'demo')" }]);
+  await purser.core.store.write([{
+    sql: "INSERT INTO upstreams (upstream_id, provider) VALUES (1, 'demo')",
+  }]);
   for (
     const line of [
       "alerts add --name A --threshold-usd 0.000000001 --threshold-type per_run_usd --severity info",
