@@ -121,6 +121,9 @@ Deno.test("no command shows terminal sequences or invisible characters of a serv
       connect: () => Promise.resolve(through),
       clock: purser.clock,
     });
+  const bill = await Deno.makeTempFile({ suffix: ".csv" });
+  await Deno.writeTextFile(bill, "Day,Model,Cost\n2026-11-02,echo,1\n");
+  await purser.core.store.write([{ sql: "INSERT INTO upstreams (upstream_id, provider) VALUES (1, 'demo')" }]);
   for (
     const line of [
       "alerts add --name A --threshold-usd 0.000000001 --threshold-type per_run_usd --severity info",
@@ -131,9 +134,12 @@ Deno.test("no command shows terminal sequences or invisible characters of a serv
       ...["run researcher 17*23 --session first", "run researcher Hello --session second"],
       "keys create ci --scope read",
       "report -",
+      `bills import csv --file ${bill} --columns starts_at=Day,model=Model,amount=Cost`,
+      "reconcile csv --month 2026-11",
       "reprice --since all --include-reported --apply",
     ]
   ) assert.equal(await run(line, memoryTerminal({ stdin: STATED })), 0, line);
+  await Deno.remove(bill);
   const asking = await purser.api("POST", "/budgets/reservations", { agent_id: "asked", estimate_usd: 1 });
   assert.equal(asking.status, 402, "a budget asks for more");
 

@@ -160,8 +160,9 @@ function splitCall(call: ModelCall, rates: Rates | null): Split {
   const lines = rates && !isStated ? priceLines(rates, usage) : [];
   const unpriced = lines.filter(({ rate }) => rate === null);
   if (rates && lines.length > unpriced.length) {
-    const priced = lines.filter(({ rate }) => rate !== null);
-    return { lines: [...priced, ...unpriced], tier: tierFor(rates, usage.inputTokens).aboveInputTokens };
+    const tier = tierFor(rates, usage.inputTokens).aboveInputTokens;
+    if (unpriced.length === 0) return { lines, tier };
+    return { lines: [...lines.filter(({ rate }) => rate !== null), ...unpriced], tier };
   }
   return {
     lines: [{ part: REQUESTS, quantity: 1, rate: price * 1_000n }, ...unpriced],

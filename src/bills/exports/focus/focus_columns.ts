@@ -25,19 +25,16 @@ interface Column extends ExportColumn {
   only?: FocusVersion | "per_call" | undefined;
 }
 
-const ofPrice = (
+const column = <Of extends "ofPrice" | "ofCharge">(of: Of) =>
+(
   name: string,
   kind: ExportColumn["kind"],
-  cell: (price: Price) => ExportCell,
+  cell: NonNullable<Column[Of]>,
   only?: Column["only"],
-): Column => ({ name, kind, ofPrice: cell, only });
+): Column => ({ name, kind, [of]: cell, only });
 
-const ofCharge = (
-  name: string,
-  kind: ExportColumn["kind"],
-  cell: (charge: Charge) => ExportCell,
-  only?: Column["only"],
-): Column => ({ name, kind, ofCharge: cell, only });
+const ofPrice = column("ofPrice");
+const ofCharge = column("ofCharge");
 
 /** Returns a unit price; that of `power` tokens or requests. */
 const unitPrice = (rate: bigint, { power }: Price) => toDecimalText(rate * 10n ** BigInt(power), DECIMALS);

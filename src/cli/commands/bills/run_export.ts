@@ -89,6 +89,12 @@ export async function runFocusExport(ctx: CommandContext): Promise<number> {
       options.command,
     );
   }
+  if (to === undefined && ctx.isJson) {
+    throw new UsageError(
+      "Cannot export FOCUS as JSON: it is CSV; leave out --json, or give --to",
+      options.command,
+    );
+  }
   const span = readSpan(ctx);
   const { api, core } = await ctx.connect();
   const readPage = async (cursor: string | undefined): Promise<ExportedCharges> => {
@@ -118,7 +124,7 @@ export async function runFocusExport(ctx: CommandContext): Promise<number> {
   return await untilInterrupted(ctx, async () => {
     if (to === undefined) {
       for (let page = await readPage(undefined), isFirst = true;; isFirst = false) {
-        if (isFirst) stdout.write(toLines([page.columns.map(({ name }) => name)]), "document");
+        if (isFirst) stdout.write(toLines([page.columns.map(({ name }) => cellOf("", name))]), "document");
         stdout.write(toLines(page.rows.map((row) => row.map((cell) => cellOf("", cell)))), "document");
         if (page.next_cursor === null) return;
         page = await readPage(page.next_cursor);
