@@ -156,6 +156,8 @@ for (const { name, ignore, create } of databaseKinds()) {
       });
       assert.deepEqual(corrections, []);
       assert.equal((await bills.reconcile()).bill_usd, 4 * CALL_USD + 2.5);
+      assert.deepEqual(await chargesOf("2026-10-01", "2026-11-01"), [["2.5", null]]);
+      assert.deepEqual(await chargesOf("2026-11-01", "2026-12-01"), []);
     },
   });
 }

@@ -11,6 +11,7 @@ import {
   type Query,
   requireThat,
   type SqlValue,
+  type Statement,
   type Store,
   toObjects,
 } from "../../store/mod.ts";
@@ -258,7 +259,15 @@ export async function reopenPeriod(ctx: PeriodContext, key: PeriodKey, reason: s
   if (!before || before.state === "reopened") {
     throw new PurserError("conflict", `Cannot reopen ${key.month} of ${key.source}: it is open`);
   }
-  await write(ctx, key, before, { ...before, state: "reopened", reason }, "reopened");
+  const { from, to } = spanOfMonth(key.month);
+  // Its late lines come back, unless a closed month has them.
+  await write(ctx, key, before, { ...before, state: "reopened", reason }, "reopened", [{
+    sql:
+      `UPDATE bill_lines SET month = ?1 WHERE source = ?2 AND state = 'current' AND starts_at >= ?3 AND starts_at < ?4
+  AND (?5 = '' OR account = ?5) AND NOT EXISTS (SELECT 1 FROM bill_periods p WHERE p.source = ?2 AND p.state = 'closed'
+    AND p.month = bill_lines.month AND p.month <> ?1 AND p.account IN ('', bill_lines.account))`,
+    args: [key.month, key.source, from, to, key.account ?? ""],
+  }]);
   return await getPeriod(ctx.store, key);
 }
 
@@ -270,6 +279,7 @@ async function write(
   before: Period | undefined,
   after: Change,
   action: "closed" | "reopened",
+  more: readonly Statement[] = [],
 ): Promise<void> {
   const now = clock.now();
   const id = [source, account, month].filter(Boolean).join(" ");
@@ -317,6 +327,7 @@ async function write(
         ...[JSON.stringify(corrections), now, author.name ?? author.actor, after.reason],
       ],
     },
+    ...more,
   ];
   try {
     await store.write(statements);
