@@ -29,6 +29,9 @@ const LANGUAGES: Readonly<Record<string, string>> = {
   yaml: "settings of Prometheus (tests/metrics_test.ts has the metrics) and of a collector",
   python: "programs of clients that are no part of this repository",
   mermaid: "diagrams",
+  csv: "a file for commands that tests/bills/import_command_test.ts runs",
+  console: "a session with its output: the commands are in tests/bills/import_command_test.ts",
+  sql: "statements of PostgreSQL's own client",
   "": "variables of OpenTelemetry",
 };
 

@@ -128,10 +128,12 @@ Deno.test("a cost event with parts of another model can be reported back, and pr
     { other_models: [{ ...PARTS.other_models[0], output_tokens: 201 }] },
     { other_models: undefined },
   ];
+  // With the id of the answer, the report is one more witness of the call, and less sure than the gateway.
+  const { response_id: _answer, ...named } = call;
   for (const change of changes) {
-    assert.equal((await purser.api("POST", "/costs/events", [{ ...call, ...change }])).status, 409);
+    assert.equal((await purser.api("POST", "/costs/events", [{ ...named, ...change }])).status, 409);
   }
-  const { cost_usd: _cost, unpriced_parts: _parts, ...reported } = call;
+  const { cost_usd: _cost, unpriced_parts: _parts, ...reported } = named;
   const report = { ...reported, call_id: "again", session_id: "ses_again" };
   assert.equal((await purser.api("POST", "/costs/events", [report])).status, 201);
   const { body: { calls: [again] } } = await purser.api("GET", "/sessions/ses_again/costs");
