@@ -241,7 +241,7 @@ Deno.test("what is no log, broken or not there is said, and the rest is imported
 Deno.test("an import that is killed while it books, again and again, books each call once when it is repeated", async () => {
   await using place = await newHome();
   const { writeClaudeLogs } = await import("../bench/claude_logs.ts");
-  const { calls } = await writeClaudeLogs(place.env.HOME!, 2_000, Date.now());
+  const { calls } = await writeClaudeLogs(place.env.HOME!, 4_000, Date.now());
   await purser(place, ["agents", "set", "a", "--model", "demo:echo"]); // the database is there
   const booked = () => {
     using database = new DatabaseSync(place.env.PURSER_DB!, { readOnly: true });
