@@ -198,7 +198,11 @@ testDashboard("the bills of providers", { config: { prices: [PRICE] as never } }
     await page.goBack();
     await page.getByRole("link", { name: "All causes" }).waitFor();
     await differences.getByRole("link", { name: "lines" }).click();
-    await page.getByRole("heading", { name: "Lines of anthropic 2026-10" }).waitFor();
+    await page.getByRole("heading", { name: "Lines of anthropic 2026-10-06" }).waitFor();
+    const ofDay = plain(await rowsOf(page, "Lines of the bill"));
+    assert.ok(ofDay.length > 0 && ofDay.every((row) => row.startsWith("2026-10-06")), ofDay.join("\n"));
+    await changeAddress(page, "/ui/bills/lines?source=anthropic&month=2026-10");
+    await page.getByRole("heading", { name: "Lines of anthropic 2026-10", exact: true }).waitFor();
     const rows = plain(await rowsOf(page, "Lines of the bill"));
     assert.equal(rows.length, 30);
     // The key has the name that the ledger has for it, beside the provider's id.
@@ -231,6 +235,7 @@ testDashboard("the bills of providers", { config: { prices: [PRICE] as never } }
     await confirm(page, "Reopen", (dialog) => dialog.getByLabel("Reason").fill(`late ${HOSTILE}`));
     await page.locator(".badge", { hasText: "reopened" }).waitFor();
     await changeAddress(page, "/ui/bills");
+    await page.getByText(/^reopened/).first().waitFor();
     const [month] = plain(await rowsOf(page, "Months of bills"));
     assert.match(
       month!,
@@ -258,6 +263,9 @@ testDashboard("the bills of providers", { config: { prices: [PRICE] as never } }
     await page.getByRole("button", { name: "Undo" }).waitFor({ state: "detached" });
     assert.equal(await statOf(page, "undone"), "1");
     assert.equal(await statOf(page, "Ledger"), ledger);
+    // A month is closed as it was compared last.
+    await confirm(page, "Reconcile");
+    await page.getByText("The bill is final since").waitFor();
     await confirm(page, "Close");
     await page.locator(".badge", { hasText: /^closed$/ }).waitFor();
     const buttons = await page.locator("main").getByRole("button").allTextContents();

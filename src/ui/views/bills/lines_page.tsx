@@ -31,7 +31,12 @@ export function LinesPage() {
     },
   ];
   return (
-    <Page title={escapeText(`Lines of ${query.get("source")} ${query.get("month")}`)} coverage={null}>
+    <Page
+      title={escapeText(
+        `Lines of ${query.get("source")} ${query.get("month") ?? query.get("from")?.slice(0, 10)}`,
+      )}
+      coverage={null}
+    >
       <Loaded data={lines} isEmpty={(rows) => rows.length === 0} empty={<Empty title="No lines" />}>
         {(rows) => (
           <Table
