@@ -5,7 +5,13 @@ import { alertsAck, alertsHistory, alertsResend } from "./commands/alerts/alerts
 import { APPROVAL_COMMANDS } from "./commands/approvals/approvals.ts";
 import { apply, audit } from "./commands/authored_commands.ts";
 import { backup, restore } from "./commands/backup/backup.ts";
-import { BILL_COMMANDS, EXPORT_COMMANDS, RECONCILE_COMMANDS, statement } from "./commands/bills/bills.ts";
+import {
+  BILL_COMMANDS,
+  EXPORT_COMMANDS,
+  RECONCILE_COMMANDS,
+  statement,
+  UPSTREAM_COMMANDS,
+} from "./commands/bills/bills.ts";
 import { BUDGET_COMMANDS } from "./commands/budgets/budgets.ts";
 import { channelsList, channelsTry, digest } from "./commands/channels/channels.ts";
 import { completions } from "./commands/completions.ts";
@@ -23,7 +29,6 @@ import { pricesShow, pricesUpdate } from "./commands/prices/prices.ts";
 import { PRICE_COMMANDS } from "./commands/prices/set_prices.ts";
 import { profilesAdd, profilesList, profilesRemove } from "./commands/profiles/profiles.ts";
 import { report } from "./commands/report/report.ts";
-import { UPSTREAM_COMMANDS } from "./commands/upstreams/upstreams.ts";
 import { reprice, repriceApply, repriceList, repriceUndo } from "./commands/reprice/reprice.ts";
 import { run } from "./commands/run.ts";
 import { SERVICE_COMMANDS } from "./commands/service/service.ts";

@@ -138,7 +138,6 @@ export {
   readCostTotal,
   readStartOfNewest,
 } from "./list_costs.ts";
-export { sumByTag, type TaggedSum } from "./tagged_sums.ts";
 export { listTagKeys, MAX_TAGGED_CALLS } from "./tag_keys.ts";
 export { ALL_TAGS } from "./cost_conditions.ts";
 export type { CostRow } from "../contract/costs.ts";

@@ -1,7 +1,7 @@
 import type { SharedRule } from "../../contract/values.ts";
 import type { CostStatement, StatementLine } from "../../contract/statements.ts";
 import { divideHalfEven, formatUsd, type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
-import type { TaggedSum } from "../../ledger/mod.ts";
+import type { TaggedSum } from "../../ledger/tagged_sums/mod.ts";
 import { allot } from "./allot.ts";
 
 /** The decimals of a markup in percent, as an integer. */

@@ -1,5 +1,4 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import { credentialOf } from "../../config/credentials/mod.ts";
 import {
   type Environment,
   type ProviderSettings,
@@ -69,7 +68,7 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
       provider,
       modelId,
       model,
-      ...(provider !== "demo" && { paidWith: paidWith(provider, { providers, env }) }),
+      ...(provider !== "demo" && { paidWith: await paidWith(provider, { providers, env }) }),
     };
   }
 
@@ -91,7 +90,8 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
 }
 
 /** Returns what calls of a provider are paid with, by the config. */
-function paidWith(provider: string, sources: ProviderSources): Upstream {
+async function paidWith(provider: string, sources: ProviderSources): Promise<Upstream> {
+  const { credentialOf } = await import("../../config/credentials/mod.ts");
   const headers = new Headers(sources.providers[provider]?.headers);
   const { account, project } = idsIn(headers);
   return { ...credentialOf(provider, sources), account, project };

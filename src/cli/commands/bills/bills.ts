@@ -262,3 +262,31 @@ export const statement: Command = {
   ],
   run: async (ctx) => await (await import("./run_statement.ts")).runStatement(ctx),
 };
+
+/** `purser upstreams list` */
+const upstreamsList: Command = {
+  name: "upstreams list",
+  args: [],
+  summary: "List the keys and accounts that pay for calls",
+  detail:
+    "Each key at a provider by the setting that it came from and a hash of its text, with its calls of the last 30 days. Bills name keys by ids of their own: purser upstreams set tells which one is which.",
+  options: {},
+  examples: [["purser upstreams list", ""]],
+  isReadOnly: true,
+  run: async (ctx) => await (await import("../upstreams/run_upstreams.ts")).listUpstreams(ctx),
+};
+
+/** `purser upstreams set UPSTREAM` */
+const upstreamsSet: Command = {
+  name: "upstreams set",
+  args: [arg("UPSTREAM")],
+  summary: "Set the id by which bills name a key",
+  detail: "UPSTREAM is an id of purser upstreams list. The console of the provider lists its ids of keys.",
+  options: {
+    "key-id": option("ID", "The provider's id of the key, such as apikey_…; empty removes it (required)"),
+  },
+  examples: [["purser upstreams set ups_04b1c9e2d3a47 --key-id apikey_01Rj2N8S", ""]],
+  run: async (ctx) => await (await import("../upstreams/run_upstreams.ts")).setUpstreamKey(ctx),
+};
+
+export const UPSTREAM_COMMANDS: readonly Command[] = [upstreamsList, upstreamsSet];

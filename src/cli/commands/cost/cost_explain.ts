@@ -13,7 +13,7 @@ import { formatCost } from "../../render/format_cost.ts";
 import { formatCount, formatTime } from "../../render/format_values.ts";
 import { renderFields } from "../../render/render_fields.ts";
 import { type Layout, renderTable } from "../../render/render_table.ts";
-import { accountOf } from "../upstreams/upstreams.ts";
+import { accountOf } from "../upstreams/run_upstreams.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 
 /** `purser cost explain CALL_ID` */

@@ -1,8 +1,9 @@
-import { NANO_PER_USD, type NanoUsd } from "../kernel/money.ts";
-import { indexedBy, NOT_INDEXED, type SqlValue, type Store, toObjects } from "../store/mod.ts";
-import type { TagGroup } from "../contract/tags/tags.ts";
-import { tagValue } from "./cost_conditions.ts";
-import { COUNTER_SUMS, ENTRY_COUNTERS } from "./usage_sql.ts";
+/** The sums of calls by the values of a tag, of which statements are made. */
+import { NANO_PER_USD, type NanoUsd } from "../../kernel/money.ts";
+import { indexedBy, NOT_INDEXED, type SqlValue, type Store, toObjects } from "../../store/mod.ts";
+import type { TagGroup } from "../../contract/tags/tags.ts";
+import { tagValue } from "../cost_conditions.ts";
+import { COUNTER_SUMS, ENTRY_COUNTERS } from "../usage_sql.ts";
 
 /** The sums of the calls to one model with one value of a tag; null for those without it. */
 export interface TaggedSum {
