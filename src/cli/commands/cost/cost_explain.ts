@@ -13,8 +13,12 @@ import { formatCost } from "../../render/format_cost.ts";
 import { formatCount, formatTime } from "../../render/format_values.ts";
 import { renderFields } from "../../render/render_fields.ts";
 import { type Layout, renderTable } from "../../render/render_table.ts";
-import { accountOf } from "../upstreams/run_upstreams.ts";
+import type { Upstream } from "../../../contract/costs/upstreams.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
+
+/** Returns the account and the project that pay. */
+export const accountOf = ({ account, project }: Pick<Upstream, "account" | "project">): string =>
+  [account, project].filter((id) => id !== null).join("/") || "-";
 
 /** `purser cost explain CALL_ID` */
 export const costExplain: Command = {

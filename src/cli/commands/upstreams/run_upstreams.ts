@@ -1,10 +1,10 @@
-import type { Upstream } from "../../../contract/costs/upstreams.ts";
 import type { CommandContext } from "../../command.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 import { formatCount, formatTime } from "../../render/format_values.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { renderTable } from "../../render/render_table.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
+import { accountOf } from "../cost/cost_explain.ts";
 
 /** Runs `purser upstreams list`. */
 export async function listUpstreams(ctx: CommandContext): Promise<void> {
@@ -28,10 +28,6 @@ export async function listUpstreams(ctx: CommandContext): Promise<void> {
       ], ctx.layout),
   );
 }
-
-/** Returns the account and the project that pay. */
-export const accountOf = ({ account, project }: Pick<Upstream, "account" | "project">): string =>
-  [account, project].filter((id) => id !== null).join("/") || "-";
 
 /** Runs `purser upstreams set UPSTREAM`. */
 export async function setUpstreamKey(ctx: CommandContext): Promise<void> {
