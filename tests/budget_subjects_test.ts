@@ -359,7 +359,7 @@ Deno.test("a pattern that matches no model is refused with the nearest one, wher
     message,
     /the nearest is \w+:claude-opus-\S+; name a new model without a star, or set its price/,
   );
-  for (const model of ["anthropic:gpt-*", "nobody:*", "own:*", "*-fast-*-1"]) {
+  for (const model of ["anthropic:gpt-*", "unknown:*", "own:*", "*-fast-*-1"]) {
     await refuse(model, "POST", BUDGETS, { ...budget, model });
   }
   const model = "claude-*-of-2019";

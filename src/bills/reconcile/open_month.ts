@@ -28,7 +28,7 @@ export interface OpenMonth {
   lines: number;
   /** The same as long as the current lines of the month are. */
   linesState: string;
-  /** The keys that the ledger knows, and the number of upstreams whose key nobody has named. */
+  /** The keys that the ledger knows, and the number of upstreams whose id on bills is not set. */
   unnamedKeys: number;
 }
 
