@@ -13,8 +13,8 @@ import {
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import { QueryTime } from "../../contract/parts.ts";
 import { toIso } from "../../kernel/clock.ts";
-import { PurserError } from "../../kernel/errors.ts";
 import type { Core } from "../../service/mod.ts";
+import { checkBillSources } from "../check_bill_sources.ts";
 import { createRoute, z } from "../create_route.ts";
 import { isNumberPosition, pageByTime, pageOf, positionIn, readCursor } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
@@ -112,14 +112,9 @@ const lines = createRoute({
   responses: { 200: page(z.array(BillLine), "A page of lines"), ...problems("invalid") },
 });
 
-/** Loads the sources: an edge, which keeps work alive beyond its request, has none. */
-async function loadSources({ keepAlive }: Core) {
-  if (!keepAlive) return await import("../../bills/import/mod.ts");
-  const remedy = "import it by a server or a command on the same database";
-  throw new PurserError(
-    "unsupported",
-    `Cannot import a bill at the edge: it has no sources of bills; ${remedy}`,
-  );
+async function loadSources(core: Core) {
+  checkBillSources(core, "import a bill");
+  return await import("../../bills/import/mod.ts");
 }
 
 export function createRoutes(core: Core) {

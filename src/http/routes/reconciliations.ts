@@ -18,9 +18,9 @@ import {
   ReopenBody,
   SourceName,
 } from "../../contract/bills/reconciliations.ts";
-import { PurserError } from "../../kernel/errors.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
+import { checkBillSources } from "../check_bill_sources.ts";
 import { createRoute, z } from "../create_route.ts";
 import { isNumberPosition, pageByTime, pageOf, positionIn, readCursor } from "../cursors.ts";
 import { asAuthor } from "../middleware/principal.ts";
@@ -46,7 +46,7 @@ const create = createRoute({
   request: { body: jsonBody(ReconciliationBody, EXAMPLE) },
   responses: {
     200: json(ReconciliationDetail, "The comparison"),
-    ...problems("invalid", "not_found", "conflict", ...BODY_CODES),
+    ...problems("invalid", "not_found", "conflict", "unsupported", ...BODY_CODES),
   },
 });
 
@@ -108,7 +108,7 @@ const undo = createRoute({
   request: { params },
   responses: {
     200: json(ReconciliationDetail, "The comparison"),
-    ...problems("not_found", "conflict", ...BODY_CODES),
+    ...problems("not_found", "conflict", "unsupported", ...BODY_CODES),
   },
 });
 
@@ -137,7 +137,7 @@ const close = createRoute({
   request: { body: jsonBody(PeriodBody, EXAMPLE) },
   responses: {
     200: json(BillPeriod, "The month"),
-    ...problems("invalid", "not_found", "conflict", ...BODY_CODES),
+    ...problems("invalid", "not_found", "conflict", "unsupported", ...BODY_CODES),
   },
 });
 
@@ -152,14 +152,9 @@ const reopen = createRoute({
   responses: { 200: json(BillPeriod, "The month"), ...problems("invalid", "conflict", ...BODY_CODES) },
 });
 
-/** Loads what compares bills: an edge, which keeps work alive beyond its request, has no sources of bills. */
-async function loadComparison({ keepAlive }: Core) {
-  if (!keepAlive) return await import("../../bills/reconcile/mod.ts");
-  const remedy = "do it by a server or a command on the same database";
-  throw new PurserError(
-    "unsupported",
-    `Cannot reconcile a bill at the edge: it has no sources of bills; ${remedy}`,
-  );
+async function loadComparison(core: Core) {
+  checkBillSources(core, "reconcile a bill");
+  return await import("../../bills/reconcile/mod.ts");
 }
 
 export function createRoutes(core: Core) {
