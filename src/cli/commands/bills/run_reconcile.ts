@@ -7,6 +7,7 @@ import { PAGE_SIZES } from "../../../contract/limits.ts";
 import type { CommandContext } from "../../command.ts";
 import { EXIT } from "../../exit_code.ts";
 import { idInPath, readId } from "../../parse/command_id.ts";
+import { parseAmount } from "../../parse/given_fields.ts";
 import { readMonth } from "../../parse/parse_month.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 import { formatCost } from "../../render/format_cost.ts";
@@ -23,12 +24,11 @@ export async function runReconcile(ctx: CommandContext): Promise<number> {
   const { options } = ctx;
   const json = {
     ...readKey(ctx),
-    limit_usd: options.read("limit", readAmount),
+    limit_usd: options.read("limit", parseAmount),
     ...options.has("correct") && { correct: true },
   };
   const { api } = await ctx.connect();
-  const answer = await api.reconciliations.$post({ json });
-  return await printDetail(ctx, answer);
+  return await printDetail(ctx, await api.reconciliations.$post({ json }));
 }
 
 /** Runs `purser reconcile show REC_ID`. */
@@ -43,10 +43,11 @@ export async function undoCorrections(ctx: CommandContext): Promise<void> {
   const param = { reconciliation_id: idInPath(readId(ctx)) };
   const { api } = await ctx.connect();
   const answer = await api.reconciliations[":reconciliation_id"].undo.$post({ param });
-  const text = await answer.text();
-  if (ctx.isJson) return ctx.print(text);
-  const { corrections }: ReconciliationDetail = JSON.parse(text);
-  ctx.print(`${countOf(corrections.undone, "correction")} taken back`);
+  await printAnswer(
+    ctx,
+    answer,
+    ({ corrections }: ReconciliationDetail) => `${countOf(corrections.undone, "correction")} taken back`,
+  );
 }
 
 /** Runs `purser reconcile list`. */
@@ -79,16 +80,8 @@ export async function listMonths(ctx: CommandContext): Promise<void> {
       { title: "SOURCE", cell: ({ source, account }) => account ? `${source} ${account}` : source },
       { title: "MONTH", cell: ({ month }) => month },
       { title: "STATE", cell: ({ state }) => nameState(state) },
-      {
-        title: "BILL",
-        align: "right",
-        cell: ({ bill_usd }) => bill_usd === null ? "-" : formatCost(bill_usd),
-      },
-      {
-        title: "LEDGER",
-        align: "right",
-        cell: ({ ledger_usd }) => ledger_usd === null ? "-" : formatCost(ledger_usd),
-      },
+      { title: "BILL", align: "right", cell: ({ bill_usd }) => orDash(bill_usd) },
+      { title: "LEDGER", align: "right", cell: ({ ledger_usd }) => orDash(ledger_usd) },
       { title: "FINAL ON", cell: ({ final_on }) => final_on ?? "-" },
       { title: "REASON", cell: ({ reason }) => reason ?? "", cutTo: 12, drop: 0 },
     ], ctx.layout);
@@ -109,13 +102,12 @@ export async function changeMonth(ctx: CommandContext, verb: "close" | "reopen")
   const answer = verb === "close"
     ? await api.bills.periods.close.$post({ json: key })
     : await api.bills.periods.reopen.$post({ json: { ...key, reason: reason! } });
-  const text = await answer.text();
-  if (ctx.isJson) return ctx.print(text);
-  const { source, month, state, final_on }: BillPeriod = JSON.parse(text);
-  const until = state === "soft_closed"
-    ? `; the bill is final on ${final_on}, close it again from then on`
-    : "";
-  ctx.print(`${month} of ${escapeText(source)} is ${nameState(state)}${until}`);
+  await printAnswer(ctx, answer, ({ source, month, state, final_on }: BillPeriod) => {
+    const until = state === "soft_closed"
+      ? `; the bill is final on ${final_on}, close it again from then on`
+      : "";
+    return `${month} of ${escapeText(source)} is ${nameState(state)}${until}`;
+  });
 }
 
 function readKey({ options, args, clock }: CommandContext) {
@@ -123,12 +115,6 @@ function readKey({ options, args, clock }: CommandContext) {
     readMonth("last-month", clock.now()).month;
   const account = options.text("account");
   return { source: args[0]!, month, ...account !== undefined && { account } };
-}
-
-function readAmount(text: string): number {
-  const amount = Number(text.replace(/^\$/, ""));
-  if (text.trim() !== "" && Number.isFinite(amount) && amount >= 0) return amount;
-  throw new Error(`${text || "an empty value"} is no amount of USD`);
 }
 
 /** Prints a comparison, and returns the exit code. */
@@ -140,6 +126,8 @@ async function printDetail(ctx: CommandContext, answer: { text(): Promise<string
   return found.is_within_limit ? EXIT.done : EXIT.failed;
 }
 
+const orDash = (usd: number | null): string => usd === null ? "-" : formatCost(usd);
+const nameCause = (cause: string): string => cause.replaceAll("_", " ");
 const nameState = (state: string): string => state.replace("_", " ");
 
 /** Formats a share, rounded down so that less than all is never 100 %. */
@@ -171,7 +159,7 @@ function renderReconciliation({ layout }: CommandContext, found: ReconciliationD
   ];
   if (causes.length > 0) {
     parts.push(renderTable(causes, [
-      { title: "CAUSE", cell: ({ cause }) => cause.replaceAll("_", " ") },
+      { title: "CAUSE", cell: ({ cause }) => nameCause(cause) },
       { title: "USD", align: "right", cell: ({ amount_usd }) => signed(amount_usd) },
       { title: "DIFFERENCES", align: "right", cell: ({ variances }) => formatCount(variances) },
       { title: "WHAT TO DO", cell: ({ advice }) => advice, cutTo: 20, drop: 0 },
@@ -181,7 +169,7 @@ function renderReconciliation({ layout }: CommandContext, found: ReconciliationD
   if (shown.length > 0) {
     parts.push(renderTable(shown, [
       { title: "DAY (UTC)", cell: ({ from }) => from.slice(0, 10) },
-      { title: "CAUSE", cell: ({ cause }) => cause.replaceAll("_", " ") },
+      { title: "CAUSE", cell: ({ cause }) => nameCause(cause) },
       { title: "MODEL", cell: ({ model }) => model ?? "-", cutTo: 10 },
       { title: "PART", cell: ({ part }) => part ?? "-", cutTo: 8, drop: 2 },
       { title: "KEY", cell: ({ credential }) => credential ?? "-", cutTo: 6, drop: 3 },
@@ -218,9 +206,9 @@ function renderReconciliation({ layout }: CommandContext, found: ReconciliationD
         ? `${countOf(lines, "line")} of what a plan pays for, in no sum`
         : `${amount} ${currency} in ${countOf(lines, "line")}, in no sum`
     ),
-    found.is_within_limit
-      ? `Unexplained: ${formatCost(found.unexplained_usd)}`
-      : `Unexplained: ${formatCost(found.unexplained_usd)}, more than ${formatCost(found.limit_usd)}`,
+    `Unexplained: ${formatCost(found.unexplained_usd)}${
+      found.is_within_limit ? "" : `, more than ${formatCost(found.limit_usd)}`
+    }`,
     `${found.reconciliation_id}; purser reconcile close ${source} --month ${month} closes the month`,
   ];
   return [...parts, sentences.map((sentence) => escapeText(sentence)).join("\n")].join("\n\n");
