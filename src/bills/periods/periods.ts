@@ -10,13 +10,12 @@ import {
   NOT_INDEXED,
   type Query,
   requireThat,
-  type SqlValue,
   type Statement,
   type Store,
   toObjects,
 } from "../../store/mod.ts";
-import { openMonth, spanOfMonth } from "../reconcile/open_month.ts";
-import { readLatest } from "../reconcile/stored_reconciliations.ts";
+import { CURRENT_LINES, openMonth, spanOfMonth } from "../reconcile/open_month.ts";
+import { readLatest, type Reads } from "../reconcile/stored_reconciliations.ts";
 import type { BillTerms } from "../sources/bill_terms.ts";
 
 /** A month of a source. */
@@ -86,15 +85,15 @@ export async function readPeriod(store: Pick<Store, "read">, key: PeriodKey): Pr
   return (await readPeriods(store, key)).find(({ month }) => month === key.month);
 }
 
-/** Throws `conflict` for a month that is closed. */
-export async function checkOpen(store: Pick<Store, "read">, key: PeriodKey, what: string): Promise<void> {
+/** Throws `conflict` for a month that is closed: it is not compared again. */
+export async function checkOpen(store: Pick<Store, "read">, key: PeriodKey): Promise<void> {
   // A month that is closed for all accounts is closed for each of them.
   const periods = await readOwnAndCommon(store, key);
   const period = periods.find((one) => one.month === key.month && isFixed(one));
   if (!period) return;
   throw new PurserError(
     "conflict",
-    `Cannot ${what} ${key.month} of ${key.source}: it is closed; what has changed since counts in the next open month, or reopen it: purser reconcile reopen`,
+    `Cannot reconcile ${key.month} of ${key.source}: it is closed; what has changed since counts in the next open month, or reopen it: purser reconcile reopen`,
     { details: { reconciliation_id: period.reconciliationId } },
   );
 }
@@ -110,12 +109,10 @@ async function readTotals(
   { source, account, month, providers }: BilledCalls,
 ) {
   const { from, to } = spanOfMonth(month);
-  const args: SqlValue[] = [source, from, to, ...account === undefined ? [] : [account]];
   const bill = await store.readLong({
-    sql:
-      `SELECT coalesce(sum(amount_nano_usd), 0) FROM bill_lines WHERE source = ? AND state = 'current' AND starts_at >= ? AND starts_at < ?
-  AND series = 'cost' AND is_equivalent = 0${account === undefined ? "" : " AND account = ?"}`,
-    args,
+    sql: `SELECT coalesce(sum(amount_nano_usd), 0) FROM bill_lines WHERE ${CURRENT_LINES}
+  AND series = 'cost' AND is_equivalent = 0`,
+    args: [source, from, to, account ?? ""],
   });
   const ledger = await store.readLong({
     sql: `SELECT coalesce(sum(cost_nano_usd), 0) FROM calls WHERE at >= ? AND at < ?${
@@ -217,36 +214,34 @@ export interface PeriodContext {
 export async function closePeriod(ctx: PeriodContext, terms: BillTerms, key: PeriodKey): Promise<BillPeriod> {
   const refuse = (state: string) =>
     new PurserError("conflict", `Cannot close ${key.month} of ${key.source}: ${state}`);
-  const now = ctx.clock.now();
-  if (spanOfMonth(key.month).to > now) throw refuse("it is not over");
+  if (spanOfMonth(key.month).to > ctx.clock.now()) throw refuse("it is not over");
   const before = await readPeriod(ctx.store, key);
   if (before && isFixed(before)) throw refuse("it is closed; reopen it first: purser reconcile reopen");
-  const latest = await readLatest(ctx.store, key);
-  if (!latest) throw refuse(`it was not compared; purser reconcile ${key.source} --month ${key.month}`);
-  if (latest.unexplainedNanoUsd > latest.limitNanoUsd) {
+  const latest = await readLatest(ctx, key);
+  const command = `purser reconcile ${key.source} --month ${key.month}`;
+  if (!latest) throw refuse(`it was not compared; ${command}`);
+  const { is_within_limit, unexplained_usd, limit_usd } = latest.shown;
+  if (!is_within_limit) {
+    const [unexplained, limit] = [unexplained_usd, limit_usd].map((usd) => formatUsd(parseTotalUsd(usd)));
     throw refuse(
-      `${formatUsd(latest.unexplainedNanoUsd)} USD are unexplained, more than ${
-        formatUsd(latest.limitNanoUsd)
-      }; compare it with a higher --limit to accept that`,
+      `${unexplained} USD are unexplained, more than ${limit}; compare it with a higher --limit to accept that`,
     );
   }
   const { providers, linesState } = await openMonth(ctx, { terms, account: key.account, month: key.month });
   if (latest.linesState !== linesState || await hasNewerCalls(ctx.store, latest, { ...key, providers })) {
-    throw refuse(
-      `its bill or its calls have changed since it was compared; purser reconcile ${key.source} --month ${key.month}`,
-    );
+    throw refuse(`its bill or its calls have changed since it was compared; ${command}`);
   }
-  const state = Date.parse(latest.finalOn) <= now ? "closed" : "soft_closed";
+  const state = latest.shown.is_final ? "closed" : "soft_closed";
   const corrections = await readCorrections(ctx.store, { ...key, terms, providers });
   const totals = await readTotals(ctx.store, { ...key, providers });
   await write(ctx, key, before, {
     state,
-    reconciliationId: latest.reconciliationId,
+    reconciliationId: latest.shown.reconciliation_id,
     ...totals,
     corrections: state === "closed" ? corrections : [],
     reason: null,
   }, "closed");
-  return await getPeriod(ctx.store, key);
+  return await getPeriod(ctx, key);
 }
 
 /**
@@ -263,12 +258,11 @@ export async function reopenPeriod(ctx: PeriodContext, key: PeriodKey, reason: s
   // Its late lines come back, unless a closed month has them.
   await write(ctx, key, before, { ...before, state: "reopened", reason }, "reopened", [{
     sql:
-      `UPDATE bill_lines SET month = ?1 WHERE source = ?2 AND state = 'current' AND starts_at >= ?3 AND starts_at < ?4
-  AND (?5 = '' OR account = ?5) AND NOT EXISTS (SELECT 1 FROM bill_periods p WHERE p.source = ?2 AND p.state = 'closed'
-    AND p.month = bill_lines.month AND p.month <> ?1 AND p.account IN ('', bill_lines.account))`,
-    args: [key.month, key.source, from, to, key.account ?? ""],
+      `UPDATE bill_lines SET month = ?5 WHERE ${CURRENT_LINES} AND NOT EXISTS (SELECT 1 FROM bill_periods p WHERE p.source = ?1
+  AND p.state = 'closed' AND p.month = bill_lines.month AND p.month <> ?5 AND p.account IN ('', bill_lines.account))`,
+    args: [key.source, from, to, key.account ?? "", key.month],
   }]);
-  return await getPeriod(ctx.store, key);
+  return await getPeriod(ctx, key);
 }
 
 type Change = Omit<Period, "month" | "changedAt" | "changedBy">;
@@ -343,22 +337,22 @@ async function write(
 }
 
 /** Returns a month with its state. */
-export async function getPeriod(store: Pick<Store, "read">, key: PeriodKey): Promise<BillPeriod> {
-  const [period, latest] = await Promise.all([readPeriod(store, key), readLatest(store, key)]);
+async function getPeriod(ctx: Reads, key: PeriodKey): Promise<BillPeriod> {
+  const [period, latest] = await Promise.all([readPeriod(ctx.store, key), readLatest(ctx, key)]);
   const isClosed = period && period.state !== "reopened";
-  const [bill, ledger] = [latest?.billNanoUsd, latest?.ledgerNanoUsd];
+  const shown = latest?.shown;
   return {
     source: key.source,
-    account: key.account ?? null,
+    account: key.account || null,
     month: key.month,
     state: period?.state ?? "open",
-    reconciliation_id: (isClosed ? period.reconciliationId : latest?.reconciliationId) ?? null,
-    bill_usd: bill === undefined ? null : toUsd(bill),
-    ledger_usd: ledger === undefined ? null : toUsd(ledger),
-    difference_usd: latest ? toUsd(latest.billNanoUsd - latest.ledgerNanoUsd) : null,
-    unexplained_usd: latest ? toUsd(latest.unexplainedNanoUsd) : null,
-    is_within_limit: latest ? latest.unexplainedNanoUsd <= latest.limitNanoUsd : null,
-    final_on: latest?.finalOn ?? null,
+    reconciliation_id: (isClosed ? period.reconciliationId : shown?.reconciliation_id) ?? null,
+    bill_usd: shown?.bill_usd ?? null,
+    ledger_usd: shown?.ledger_usd ?? null,
+    difference_usd: shown?.difference_usd ?? null,
+    unexplained_usd: shown?.unexplained_usd ?? null,
+    is_within_limit: shown?.is_within_limit ?? null,
+    final_on: shown?.final_on ?? null,
     corrections: (period?.corrections ?? []).map(({ month, billNanoUsd, ledgerNanoUsd }) => ({
       month,
       bill_usd: toUsd(billNanoUsd),
@@ -372,11 +366,11 @@ export async function getPeriod(store: Pick<Store, "read">, key: PeriodKey): Pro
 
 /** Lists the months that have lines or a state, the latest first. */
 export async function listPeriods(
-  store: Pick<Store, "read">,
+  ctx: Reads,
   { source, limit }: { source?: string | undefined; limit: number },
 ): Promise<BillPeriod[]> {
   const rows = toObjects(
-    await store.read({
+    await ctx.store.read({
       sql: `SELECT source, account, month FROM reconciliations WHERE CAST(?1 AS TEXT) IS NULL OR source = ?1
 UNION SELECT source, account, month FROM bill_periods WHERE CAST(?1 AS TEXT) IS NULL OR source = ?1
 UNION SELECT source, '', month FROM bill_lines WHERE state = 'current' AND (CAST(?1 AS TEXT) IS NULL OR source = ?1)
@@ -386,11 +380,7 @@ ORDER BY month DESC, source, account LIMIT ?2`,
   );
   return await Promise.all(
     rows.map(({ source, account, month }) =>
-      getPeriod(store, {
-        source: source as string,
-        account: account as string || undefined,
-        month: month as string,
-      })
+      getPeriod(ctx, { source: source as string, account: account as string, month: month as string })
     ),
   );
 }

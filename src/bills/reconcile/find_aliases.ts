@@ -2,7 +2,7 @@ import { type Cell, REQUESTS } from "./cells.ts";
 import { textOf } from "./dimensions.ts";
 import { UNMATCHED } from "./compare_money.ts";
 import type { AttoUsd, MicroUnits } from "./exact.ts";
-import type { Variance } from "./reconciler.ts";
+import { addVariance, type Variance } from "./variance.ts";
 
 /** The quantities of the models that only one side has. */
 export class OneSided {
@@ -61,12 +61,8 @@ export function findAliases(
     const variance: Variance = isMoved ? { ...one, cause: "model_alias", evidence } : one;
     const key = [variance.cause, one.from, one.part, one.level, textOf(one.dimensions)].join("\0");
     const known = found.get(key);
-    if (!known) found.set(key, variance);
-    else {
-      known.quantity += one.quantity;
-      known.amount += one.amount;
-      known.cells += one.cells;
-    }
+    if (known) addVariance(known, one);
+    else found.set(key, variance);
   }
   return { variances: [...found.values()], matched };
 }

@@ -214,9 +214,7 @@ interface CellFacts {
 function cellOf(facts: CellFacts, span: LedgerSpan): LedgerCell[] {
   const upstream = facts.upstreamId === undefined ? undefined : span.upstreams.get(facts.upstreamId);
   if (facts.isPlan) return [];
-  if (span.account !== undefined && upstream?.account !== undefined && upstream.account !== span.account) {
-    return [];
-  }
+  if (span.account && upstream?.account !== undefined && upstream.account !== span.account) return [];
   const dimensions: Dimensions = {
     model: facts.model,
     serviceTier: tierOf(facts.serviceTier, undefined),

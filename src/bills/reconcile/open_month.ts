@@ -24,11 +24,11 @@ export interface OpenMonth {
   upstreams: ReadonlyMap<number, KnownUpstream>;
   /** True if a line of usage is longer than a day: the month is compared as a whole. */
   isWhole: boolean;
+  /** True if lines name single calls by their responses. */
   hasCalls: boolean;
-  lines: number;
   /** The same as long as the current lines of the month are. */
   linesState: string;
-  /** The keys that the ledger knows, and the number of upstreams whose id on bills is not set. */
+  /** The number of keys of the ledger whose id on bills is not set. */
   unnamedKeys: number;
 }
 
@@ -41,19 +41,12 @@ export function spanOfMonth(month: string): { from: number; to: number } {
   return { from, to: startOf("month", from, 1) };
 }
 
-const COUNTS = [
-  "model",
-  "credential",
-  "project",
-  "service_tier",
-  "is_batch",
-  "region",
-  "speed",
-  "context",
-  "response_id",
-]
+const COUNTS = "model credential project service_tier is_batch region speed context response_id".split(" ")
   .map((name) => `count(${name}) AS ${name}`).join(", ");
-const CURRENT = `source = ? AND state = 'current' AND starts_at >= ? AND starts_at < ?`;
+
+/** Selects the current lines of the source ?1 that start in [?2, ?3), of the account ?4 or, if that is empty, of all. */
+export const CURRENT_LINES =
+  "source = ?1 AND state = 'current' AND starts_at >= ?2 AND starts_at < ?3 AND (?4 = '' OR account = ?4)";
 
 /**
  * Reads what a month is compared with.
@@ -69,20 +62,21 @@ export async function openMonth(
     throw new PurserError("invalid", `Cannot reconcile ${month}: it is in the future`);
   }
   await checkAccount(ctx.store, terms.name, account);
-  const where = CURRENT + (account === undefined ? "" : " AND account = ?");
-  const args: SqlValue[] = [terms.name, from, to, ...account === undefined ? [] : [account]];
-  const read = async (columns: string, rest: string) =>
+  const read = async (columns: string, rest = "") =>
     toObjects(
-      await ctx.store.read({ sql: `SELECT ${columns} FROM bill_lines WHERE ${where} ${rest}`, args }),
+      await ctx.store.read({
+        sql: `SELECT ${columns} FROM bill_lines WHERE ${CURRENT_LINES} ${rest}`,
+        args: [terms.name, from, to, account ?? ""],
+      }),
     );
+  const namesOf = async (column: string) =>
+    (await read(`DISTINCT ${column} AS name`, `AND ${column} IS NOT NULL`)).map(({ name }) => name as string);
   const series = await read(
-    `series, count(*) AS lines, max(ends_at - starts_at) AS width, ${COUNTS}`,
+    `series, max(ends_at - starts_at) AS width, ${COUNTS}`,
     "AND category = 'usage' AND is_equivalent = 0 GROUP BY series",
   );
-  const [state] = await read("count(*) AS lines, max(position) AS last", "");
-  const parts = await read("DISTINCT part", "AND part IS NOT NULL");
-  const models = await read("DISTINCT model", "AND model IS NOT NULL");
-  const named = await read("DISTINCT other", "AND other IS NOT NULL");
+  const [state] = await read("count(*) AS lines, max(position) AS last");
+  const models = await namesOf("model");
   const booked = toObjects(
     await ctx.store.read({
       sql: `SELECT DISTINCT provider, model FROM usage_totals UNION SELECT DISTINCT provider, model FROM calls
@@ -91,21 +85,22 @@ WHERE position > (SELECT position FROM rollup_positions WHERE name = 'totals')`,
   );
   const providers = providersOf(
     terms,
-    named.map(({ other }) => other as string),
+    await namesOf("other"),
     booked.map(({ provider }) => provider as string),
   );
   const isOf = (provider: SqlValue | undefined) =>
     providers === undefined || providers.includes(provider as string);
   const rows = toObjects(
     await ctx.store.read({ sql: "SELECT upstream_id, provider, account, project, key_id FROM upstreams" }),
-  )
-    .filter(({ provider }) => isOf(provider));
+  );
   const text = (value: SqlValue | undefined) => value as string | null ?? undefined;
-  const upstreams = new Map(rows.map((row) => [Number(row.upstream_id), {
-    keyId: text(row.key_id),
-    account: text(row.account),
-    project: text(row.project),
-  }]));
+  const upstreams = new Map(
+    rows.filter(({ provider }) => isOf(provider)).map((row) => [Number(row.upstream_id), {
+      keyId: text(row.key_id),
+      account: text(row.account),
+      project: text(row.project),
+    }]),
+  );
   const keys = [...upstreams.values()].flatMap(({ keyId }) => keyId ?? []);
   const hasProjects = [...upstreams.values()].some(({ project }) => project !== undefined);
   const grainOf = (name: string): Grain => {
@@ -119,7 +114,6 @@ WHERE position > (SELECT position FROM rollup_positions WHERE name = 'totals')`,
     return has("model") ? ["model", ...stated] : stated;
   };
   const [usageGrain, costGrain] = [grainOf("usage"), grainOf("cost")];
-  const whole = await readWhole(ctx.store, terms, account, { from, to });
   return {
     setup: {
       terms,
@@ -128,14 +122,14 @@ WHERE position > (SELECT position FROM rollup_positions WHERE name = 'totals')`,
       own: keys.length > 0 && [...usageGrain, ...costGrain].includes("credential")
         ? new Set(keys)
         : undefined,
-      whole,
+      whole: await readWhole(ctx.store, terms, account, { from, to }),
       hasModels: models.length > 0,
       usageGrain,
       costGrain,
       hasCosts: series.some((one) => one.series === "cost") || series.length === 0,
-      parts: new Set(parts.map(({ part }) => part as string)),
+      parts: new Set(await namesOf("part")),
       aliases: matchModels(
-        models.map(({ model }) => model as string),
+        models,
         booked.filter(({ provider }) => isOf(provider)).map(({ model }) => model as string),
       ),
     },
@@ -143,7 +137,6 @@ WHERE position > (SELECT position FROM rollup_positions WHERE name = 'totals')`,
     upstreams,
     isWhole: series.some(({ width }) => Number(width) > DAY_MS),
     hasCalls: series.some((one) => Number(one.response_id) > 0),
-    lines: series.reduce((sum, { lines }) => sum + Number(lines), 0),
     linesState: `${state!.lines}:${state!.last}`,
     unnamedKeys: [...upstreams.values()].filter(({ keyId }) => keyId === undefined).length,
   };
@@ -165,7 +158,7 @@ async function checkAccount(
       `Cannot reconcile ${source}: no bill of it is imported; purser bills import ${source}`,
     );
   }
-  if (account === undefined || accounts.includes(account)) return;
+  if (!account || accounts.includes(account)) return;
   const near = nearestName(account, accounts);
   const hint = near
     ? `did you mean ${near}?`
@@ -186,10 +179,8 @@ async function readWhole(
   const { rows: [row] } = await store.read({
     sql: `SELECT min(from_at), max(CASE WHEN to_at < coalesce(refreshed_at, created_at - ?4) THEN to_at
   ELSE coalesce(refreshed_at, created_at - ?4) END) FROM bill_imports
-WHERE source = ?1 AND status = 'done' AND from_at < ?3 AND to_at > ?2${
-      account === undefined ? "" : " AND account = ?5"
-    }`,
-    args: [name, from, to, delayMs, ...account === undefined ? [] : [account]],
+WHERE source = ?1 AND status = 'done' AND from_at < ?3 AND to_at > ?2 AND (?5 = '' OR account = ?5)`,
+    args: [name, from, to, delayMs, account ?? ""],
   });
   return { from: Number(row?.[0] ?? to), to: Number(row?.[1] ?? from) };
 }

@@ -1,23 +1,12 @@
-import type { SqlValue, Store } from "../../store/mod.ts";
+import type { Store } from "../../store/mod.ts";
 import type { BillLine } from "../lines/bill_line.ts";
 import type { NumberedLine } from "./cells.ts";
+import { CURRENT_LINES } from "./open_month.ts";
 
 /** The texts of a line that are compared. */
-const TEXTS = [
-  ...[
-    "series",
-    "category",
-    "response_id",
-    "model",
-    "part",
-    "sku",
-    "credential",
-    "project",
-    "service_tier",
-    "region",
-  ],
-  ...["speed", "context", "quantity", "amount", "list_amount", "currency"],
-] as const;
+const TEXTS =
+  "series category response_id model part sku credential project service_tier region speed context quantity amount list_amount currency"
+    .split(" ");
 
 const FIELDS = TEXTS.map((column) =>
   column.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()) as keyof BillLine
@@ -28,13 +17,10 @@ export async function readDayLines(
   store: Pick<Store, "read">,
   { source, account, from, to }: { source: string; account: string | undefined; from: number; to: number },
 ): Promise<NumberedLine[]> {
-  const args: SqlValue[] = [source, from, to, ...account === undefined ? [] : [account]];
   const { rows } = await store.read({
     sql: `SELECT position, starts_at, ends_at, is_batch, is_equivalent, ${TEXTS.join(", ")} FROM bill_lines
-WHERE source = ? AND state = 'current' AND starts_at >= ? AND starts_at < ?${
-      account === undefined ? "" : " AND account = ?"
-    }`,
-    args,
+WHERE ${CURRENT_LINES}`,
+    args: [source, from, to, account ?? ""],
   });
   return rows.map(([position, startsAt, endsAt, isBatch, isEquivalent, ...texts]) => {
     const line: Record<string, unknown> = {

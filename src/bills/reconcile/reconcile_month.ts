@@ -5,13 +5,14 @@ import { formatUsd } from "../../kernel/money.ts";
 import type { Query, Statement, Store } from "../../store/mod.ts";
 import { checkOpen, readCorrections } from "../periods/periods.ts";
 import type { NumberedLine } from "./cells.ts";
-import { ATTO_PER_NANO, toNano } from "./exact.ts";
+import { ATTO_PER_NANO, sizeOf, toNano } from "./exact.ts";
 import { RateCards, readLedgerCells } from "./ledger_cells.ts";
 import { readDayLines } from "./read_day_lines.ts";
 import { type BilledMonth, type OpenMonth, openMonth, spanOfMonth } from "./open_month.ts";
-import { type Reconciled, Reconciler, type Variance } from "./reconciler.ts";
+import { type Reconciled, Reconciler } from "./reconciler.ts";
 import { summarize } from "./summarize.ts";
 import { readLatest } from "./stored_reconciliations.ts";
+import { addVariance, type Variance } from "./variance.ts";
 
 export interface ReconcileContext {
   store: Store;
@@ -44,11 +45,11 @@ export async function reconcileMonth(
 ): Promise<string> {
   const { terms, account, month, limitNanoUsd } = input;
   const open = await openMonth(ctx, input);
-  await checkOpen(ctx.store, { source: terms.name, account, month }, "reconcile");
+  await checkOpen(ctx.store, { source: terms.name, account, month });
   const corrections = await readCorrections(ctx.store, { terms, account, month, providers: open.providers });
   const { hash, position } = await readInput(ctx.store, input, corrections);
-  const latest = await readLatest(ctx.store, { source: terms.name, account, month });
-  if (latest?.inputHash === hash) return latest.reconciliationId;
+  const latest = await readLatest(ctx, { source: terms.name, account, month });
+  if (latest?.inputHash === hash) return latest.shown.reconciliation_id;
   const result = await compareDays(ctx, input, open, onProgress);
   for (const { month, billNanoUsd, ledgerNanoUsd } of corrections) {
     result.billed += billNanoUsd * ATTO_PER_NANO;
@@ -69,18 +70,14 @@ export async function reconcileMonth(
   }
   const variances = roundVariances(result);
   const unexplained = variances.filter(({ cause }) => cause === "unexplained")
-    .reduce((sum, { amountNanoUsd }) => sum + (amountNanoUsd < 0n ? -amountNanoUsd : amountNanoUsd), 0n);
-  const totals = summarize(result, variances, {
-    ...open,
-    corrections,
-    finalOn: toIso(open.setup.to + terms.finalAfterDays * DAY_MS).slice(0, 10),
-  });
+    .reduce((sum, { amountNanoUsd }) => sum + sizeOf(amountNanoUsd), 0n);
+  const finalOn = toIso(open.setup.to + terms.finalAfterDays * DAY_MS).slice(0, 10);
   const reconciliationId = ctx.ids.next("rec");
   await ctx.store.write([
     {
       sql:
-        `INSERT INTO reconciliations (reconciliation_id, source, account, month, mapping, input_hash, ledger_position, bill_nano_usd,
-  ledger_nano_usd, unexplained_nano_usd, limit_nano_usd, totals, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        `INSERT INTO reconciliations (reconciliation_id, source, account, month, mapping, input_hash, ledger_position, lines_state, bill_nano_usd,
+  ledger_nano_usd, unexplained_nano_usd, limit_nano_usd, totals, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       args: [
         reconciliationId,
         terms.name,
@@ -89,11 +86,12 @@ export async function reconcileMonth(
         terms.mapping,
         hash,
         position,
+        open.linesState,
         toNano(result.billed),
         result.bookedNanoUsd,
         unexplained,
         limitNanoUsd ?? toNano(result.roundingBound),
-        JSON.stringify(totals),
+        JSON.stringify(summarize(result, variances, open, finalOn)),
         ctx.clock.now(),
       ],
     },
@@ -166,96 +164,66 @@ async function readInput(store: Pick<Store, "readAll">, input: ReconcileInput, c
   return { hash: createHash("sha256").update(text).digest("hex").slice(0, 32), position };
 }
 
-/** Rounds the amounts to nano-USD; what that leaves is rounding too. */
+/** Rounds the amounts to nano-USD, the largest first; what that leaves is rounding too. */
 function roundVariances({ variances, billed, bookedNanoUsd }: Reconciled): StoredVariance[] {
-  const rounded = [...variances]
-    .filter(({ cause }) => cause !== "rounding")
-    .map(({ amount, ...one }): StoredVariance => ({ ...one, amountNanoUsd: toNano(amount) }))
-    .sort((one, other) => compareSizes(one.amountNanoUsd, other.amountNanoUsd));
-  const kept = rounded.slice(0, MAX_VARIANCES);
-  const rest = new Map<string, StoredVariance>();
-  for (const one of rounded.slice(MAX_VARIANCES)) {
+  const sorted = variances.filter(({ cause }) => cause !== "rounding")
+    .sort((one, other) => Number(sizeOf(other.amount) - sizeOf(one.amount)));
+  const rest = new Map<string, Variance>();
+  for (const one of sorted.splice(MAX_VARIANCES)) {
     const known = rest.get(one.cause);
-    if (!known) {
-      rest.set(one.cause, {
-        ...one,
-        dimensions: {},
-        part: "",
-        quantity: 0n,
-        evidence: "the smaller ones together",
-      });
-    } else {
-      known.from = Math.min(known.from, one.from);
-      known.to = Math.max(known.to, one.to);
-      known.amountNanoUsd += one.amountNanoUsd;
-      known.cells += one.cells;
+    if (known) addVariance(known, { ...one, quantity: 0n });
+    else {
+      const evidence = "the smaller ones together";
+      rest.set(one.cause, { ...one, dimensions: {}, part: "", quantity: 0n, evidence });
     }
   }
-  const all = [...kept, ...rest.values()];
+  const all = [...sorted, ...rest.values()].map(({ amount, ...one }): StoredVariance => ({
+    ...one,
+    amountNanoUsd: toNano(amount),
+  }));
   const explained = all.reduce((sum, { amountNanoUsd }) => sum + amountNanoUsd, 0n);
-  const rounding = toNano(billed) - bookedNanoUsd - explained;
-  const [first] = variances.filter(({ cause }) => cause === "rounding");
-  if (rounding !== 0n && first) {
-    const { amount: _, ...one } = first;
-    all.push({ ...one, evidence: "of lines and of calls", amountNanoUsd: rounding });
-  }
-  return all;
+  const amountNanoUsd = toNano(billed) - bookedNanoUsd - explained;
+  const { amount: _, ...rounding } = variances.find(({ cause }) => cause === "rounding")!;
+  return amountNanoUsd === 0n ? all : [...all, { ...rounding, amountNanoUsd }];
 }
-
-function compareSizes(one: bigint, other: bigint): number {
-  const [a, b] = [one < 0n ? -one : one, other < 0n ? -other : other];
-  return a === b ? 0 : a > b ? -1 : 1;
-}
-
-const VARIANCE_COLUMNS = [
-  ...["reconciliation_id", "nth", "cause", "from_at", "to_at", "dimensions", "part", "level", "quantity"],
-  ...["amount_nano_usd", "cells", "evidence"],
-];
-const CORRECTION_COLUMNS = ["reconciliation_id", "call_id", "level", "starts_at", "counts"];
 
 function storeVariances(reconciliationId: string, variances: readonly StoredVariance[]): Statement[] {
-  if (variances.length === 0) return [];
-  const rows = variances.map((one, index) => [
-    ...[
-      reconciliationId,
-      index,
-      one.cause,
-      one.from,
-      one.to,
-      JSON.stringify(one.dimensions),
-      one.part,
-      one.level,
-    ],
-    ...[String(one.quantity), one.amountNanoUsd, one.cells, one.evidence.slice(0, 500)],
-  ]);
-  return [
-    insert("reconciliation_variances", VARIANCE_COLUMNS, [
-      "nth",
-      "from_at",
-      "to_at",
-      "amount_nano_usd",
-      "cells",
-    ], rows),
-  ];
+  const rows = variances.map((one, nth) => ({
+    reconciliation_id: reconciliationId,
+    nth,
+    cause: one.cause,
+    from_at: one.from,
+    to_at: one.to,
+    dimensions: JSON.stringify(one.dimensions),
+    part: one.part,
+    level: one.level,
+    quantity: String(one.quantity),
+    amount_nano_usd: one.amountNanoUsd,
+    cells: one.cells,
+    evidence: one.evidence.slice(0, 500),
+  }));
+  return insert("reconciliation_variances", rows);
 }
 
 function storeProposals(reconciliationId: string, { proposals }: Reconciled): Statement[] {
-  if (proposals.length === 0) return [];
-  const rows = proposals.map(({ callId, level, startsAt, counts }) => [
-    ...[reconciliationId, callId, level, startsAt, JSON.stringify(Object.fromEntries(counts))],
-  ]);
-  return [insert("bill_corrections", CORRECTION_COLUMNS, ["starts_at"], rows)];
+  const rows = proposals.map(({ callId, level, startsAt, counts }) => ({
+    reconciliation_id: reconciliationId,
+    call_id: callId,
+    level,
+    starts_at: startsAt,
+    counts: JSON.stringify(Object.fromEntries(counts)),
+  }));
+  return insert("bill_corrections", rows);
 }
 
-const insert = (
-  table: string,
-  columns: string[],
-  integers: string[],
-  rows: (string | number | bigint)[][],
-): Statement => ({
-  sql: `INSERT INTO ${table} (${columns.join(", ")}) SELECT ${
-    columns.map((column) => `v.${column}`).join(", ")
-  } FROM each_row v WHERE true
-ON CONFLICT DO NOTHING`,
-  each: { columns, integers, rows },
-});
+/** Returns the statement that inserts rows, whose fields are the columns. */
+function insert(table: string, rows: readonly Record<string, string | number | bigint>[]): Statement[] {
+  const [first] = rows;
+  if (!first) return [];
+  const columns = Object.keys(first);
+  const values = columns.map((column) => `v.${column}`).join(", ");
+  const sql = `INSERT INTO ${table} (${columns.join(", ")}) SELECT ${values} FROM each_row v WHERE true
+ON CONFLICT DO NOTHING`;
+  const integers = columns.filter((column) => typeof first[column] !== "string");
+  return [{ sql, each: { columns, integers, rows: rows.map(Object.values) } }];
+}

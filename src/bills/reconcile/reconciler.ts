@@ -12,12 +12,13 @@ import {
   REQUESTS,
 } from "./cells.ts";
 import { CAUSE_OF_CATEGORY, explainRest, isLate, type Known } from "./classify.ts";
-import { type Dimensions, dimensionsOfLine, type Grain, pick, textOf } from "./dimensions.ts";
+import { dimensionsOfLine, type Grain, pick, textOf } from "./dimensions.ts";
 import { ATTO_PER_NANO, type AttoUsd, MICRO, type MicroUnits, toAtto } from "./exact.ts";
 import { BorderBand, moveCacheKinds, moveDimensions, restOf } from "./move_quantities.ts";
 import { compareMoney } from "./compare_money.ts";
 import { findAliases, OneSided } from "./find_aliases.ts";
 import { PriceRuns } from "./price_runs.ts";
+import { addVariance, type Variance } from "./variance.ts";
 
 /** The month to compare, and the facts that hold for all of its days. */
 export interface Setup extends Known {
@@ -42,23 +43,6 @@ export interface DaySides {
   endsAt: number;
   lines: Iterable<NumberedLine>;
   calls: Iterable<LedgerCell>;
-}
-
-/** A difference of a day, a part and one value of each dimension, with its cause. */
-export interface Variance {
-  cause: Cause;
-  /** The time of its lines and calls: [from, to). */
-  from: number;
-  to: number;
-  dimensions: Dimensions;
-  part: string;
-  level: MatchLevel;
-  /** Positive where the bill has more. */
-  quantity: MicroUnits;
-  amount: AttoUsd;
-  cells: number;
-  /** The evidence of its first cell. */
-  evidence: string;
 }
 
 /** An estimate, and the counts that the bill proves for it. */
@@ -182,15 +166,18 @@ export class Reconciler {
     result.matched.total += matched;
     result.variances = variances.filter(({ amount, quantity }) => amount !== 0n || quantity !== 0n);
     const explained = result.variances.reduce((sum, { amount }) => sum + amount, 0n);
-    this.#add(
-      "rounding",
-      undefined,
-      "",
-      0n,
-      result.billed - result.bookedNanoUsd * ATTO_PER_NANO - explained,
-      "",
-    );
-    result.variances.push(this.#variances.get("rounding")!);
+    result.variances.push({
+      cause: "rounding",
+      from: this.setup.from,
+      to: this.setup.to,
+      dimensions: {},
+      part: "",
+      level: "total",
+      quantity: 0n,
+      amount: result.billed - result.bookedNanoUsd * ATTO_PER_NANO - explained,
+      cells: 1,
+      evidence: "of lines and of calls",
+    });
     return result;
   }
 
@@ -215,15 +202,8 @@ export class Reconciler {
       return true;
     }
     const dimensions = dimensionsOfLine(line, ["model", "credential", "project"], this.setup.aliases);
-    const cell = { startsAt: line.startsAt, endsAt: Math.max(line.endsAt, line.startsAt + 1), dimensions };
-    this.#add(
-      CAUSE_OF_CATEGORY[line.category],
-      cell,
-      line.sku ?? line.category,
-      0n,
-      amount,
-      line.sku ?? line.category,
-    );
+    const evidence = line.sku ?? line.category;
+    this.#add(CAUSE_OF_CATEGORY[line.category], { ...line, dimensions }, evidence, 0n, amount, evidence);
     return false;
   }
 
@@ -355,38 +335,19 @@ export class Reconciler {
 
   #add(
     cause: Cause,
-    cell: Pick<Cell, "startsAt" | "endsAt" | "dimensions"> | undefined,
+    { startsAt, endsAt, dimensions }: Pick<Cell, "startsAt" | "endsAt" | "dimensions">,
     part: string,
     quantity: MicroUnits,
     amount: AttoUsd,
     evidence: string,
     level: MatchLevel = "total",
   ): void {
-    const { startsAt = this.setup.from, endsAt = this.setup.to, dimensions = {} } = cell ?? {};
-    const day = startOf("day", startsAt);
-    const key = cause === "rounding" ? cause : [cause, day, part, level, textOf(dimensions)].join("\0");
-    const known = this.#variances.get(key);
-    if (known) {
-      known.from = Math.min(known.from, startsAt);
-      known.to = Math.max(known.to, endsAt);
-      known.quantity += quantity;
-      known.amount += amount;
-      known.cells++;
-      return;
-    }
+    const key = [cause, startOf("day", startsAt), part, level, textOf(dimensions)].join("\0");
     const to = Math.max(endsAt, startsAt + 1);
-    this.#variances.set(key, {
-      cause,
-      from: startsAt,
-      to,
-      dimensions,
-      part,
-      level,
-      quantity,
-      amount,
-      cells: 1,
-      evidence,
-    });
+    const one = { cause, from: startsAt, to, dimensions, part, level, quantity, amount, cells: 1, evidence };
+    const known = this.#variances.get(key);
+    if (known) addVariance(known, one);
+    else this.#variances.set(key, one);
   }
 }
 

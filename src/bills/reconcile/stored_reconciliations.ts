@@ -1,4 +1,4 @@
-import { type Cause, CAUSES, type MatchLevel } from "../../contract/bills/causes.ts";
+import { type Cause, CAUSES, type MatchLevel, type PeriodState } from "../../contract/bills/causes.ts";
 import type {
   Reconciliation,
   ReconciliationDetail,
@@ -6,65 +6,42 @@ import type {
 } from "../../contract/bills/reconciliations.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { parseTotalUsd, toUsd } from "../../kernel/money.ts";
+import { toUsd } from "../../kernel/money.ts";
 import { type SqlValue, type Store, toObjects } from "../../store/mod.ts";
-import { type PeriodKey, readPeriod } from "../periods/periods.ts";
-import { MICRO } from "./exact.ts";
+import type { PeriodKey } from "../periods/periods.ts";
+import { MICRO, sizeOf } from "./exact.ts";
 import type { Totals } from "./summarize.ts";
 
-type Reads = { store: Pick<Store, "read">; clock: { now(): number } };
+/** The database of the comparisons, and the clock that says which of them are final. */
+export interface Reads {
+  store: Pick<Store, "read">;
+  clock: { now(): number };
+}
 
 /** The most variances that are shown with a comparison. */
 const SHOWN_VARIANCES = 500;
 
-/** A comparison as it is stored. */
-interface Row {
-  reconciliationId: string;
-  inputHash: string;
-  billNanoUsd: bigint;
-  ledgerNanoUsd: bigint;
-  unexplainedNanoUsd: bigint;
-  limitNanoUsd: bigint;
-  /** The last entry of the ledger, and the lines, that it has compared. */
-  ledgerPosition: bigint;
-  linesState: string | undefined;
-  /** The day from which the provider's bill no longer changes. */
-  finalOn: string;
-}
+const count = (column: string) =>
+  `(SELECT count(${column}) FROM bill_corrections c WHERE c.reconciliation_id = r.reconciliation_id)`;
+const SELECT = `SELECT r.*, coalesce(p.state, 'open') AS state, ${count("*")} AS proposed,
+  ${count("entry_id")} AS applied, ${count("undo_id")} AS undone
+FROM reconciliations r LEFT JOIN bill_periods p ON p.source = r.source AND p.account = r.account AND p.month = r.month`;
+const NEWEST_FIRST = "ORDER BY r.created_at DESC, r.reconciliation_id DESC";
 
-const COLUMNS =
-  `reconciliation_id, source, account, month, mapping, input_hash, bill_nano_usd, ledger_nano_usd,
-  unexplained_nano_usd, limit_nano_usd, totals, created_at,
-  (SELECT count(*) FROM bill_corrections c WHERE c.reconciliation_id = reconciliations.reconciliation_id) AS proposed,
-  (SELECT count(*) FROM bill_corrections c WHERE c.reconciliation_id = reconciliations.reconciliation_id AND entry_id IS NOT NULL) AS applied,
-  (SELECT count(*) FROM bill_corrections c WHERE c.reconciliation_id = reconciliations.reconciliation_id AND undo_id IS NOT NULL) AS undone`;
-
-/** Reads the latest comparison of a month. */
-export async function readLatest(
-  store: Pick<Store, "read">,
-  { source, account = "", month }: PeriodKey,
-): Promise<Row | undefined> {
+/** Reads the latest comparison of a month, with what it has compared. */
+export async function readLatest(ctx: Reads, { source, account = "", month }: PeriodKey) {
   const [row] = toObjects(
-    await store.read({
-      sql:
-        `SELECT reconciliation_id, input_hash, ledger_position, bill_nano_usd, ledger_nano_usd, unexplained_nano_usd, limit_nano_usd, totals
-FROM reconciliations WHERE source = ? AND account = ? AND month = ? ORDER BY created_at DESC, reconciliation_id DESC LIMIT 1`,
+    await ctx.store.read({
+      sql: `${SELECT} WHERE r.source = ? AND r.account = ? AND r.month = ? ${NEWEST_FIRST} LIMIT 1`,
       args: [source, account, month],
     }),
   );
-  const nano = (column: string) => BigInt(row![column] as bigint);
-  if (!row) return undefined;
-  const { finalOn, linesState }: Totals = JSON.parse(row.totals as string);
-  return {
-    reconciliationId: row.reconciliation_id as string,
+  return row && {
+    shown: toWire(ctx, row),
     inputHash: row.input_hash as string,
-    billNanoUsd: nano("bill_nano_usd"),
-    ledgerNanoUsd: nano("ledger_nano_usd"),
-    unexplainedNanoUsd: nano("unexplained_nano_usd"),
-    limitNanoUsd: nano("limit_nano_usd"),
-    ledgerPosition: nano("ledger_position"),
-    linesState,
-    finalOn,
+    linesState: row.lines_state as string,
+    /** The last entry of the ledger. */
+    ledgerPosition: BigInt(row.ledger_position as bigint),
   };
 }
 
@@ -78,20 +55,15 @@ export async function listReconciliations(
     limit: number;
   },
 ): Promise<Reconciliation[]> {
-  const given: (readonly [sql: string, args: readonly SqlValue[]])[] = [
-    ...source === undefined ? [] : [["source = ?", [source]] as const],
-    ...month === undefined ? [] : [["month = ?", [month]] as const],
-    ...after === undefined ? [] : [["(created_at, reconciliation_id) < (?, ?)", after] as const],
-  ];
-  const where = given.length === 0 ? "true" : given.map(([sql]) => sql).join(" AND ");
   const rows = toObjects(
     await ctx.store.read({
       sql:
-        `SELECT ${COLUMNS} FROM reconciliations WHERE ${where} ORDER BY created_at DESC, reconciliation_id DESC LIMIT ?`,
-      args: [...given.flatMap(([, args]) => args), limit],
+        `${SELECT} WHERE (CAST(?1 AS TEXT) IS NULL OR r.source = ?1) AND (CAST(?2 AS TEXT) IS NULL OR r.month = ?2)
+  AND (r.created_at, r.reconciliation_id) < (?3, ?4) ${NEWEST_FIRST} LIMIT ?5`,
+      args: [source ?? null, month ?? null, ...after ?? [Number.MAX_SAFE_INTEGER, ""], limit],
     }),
   );
-  return await Promise.all(rows.map((row) => toWire(ctx, row)));
+  return rows.map((row) => toWire(ctx, row));
 }
 
 /**
@@ -100,152 +72,113 @@ export async function listReconciliations(
  * @throws {PurserError} `not_found`
  */
 export async function getReconciliation(ctx: Reads, reconciliationId: string): Promise<ReconciliationDetail> {
+  const found = await readReconciliation(ctx, reconciliationId);
+  const variances = await readVariances(ctx, found, { limit: SHOWN_VARIANCES });
+  return { ...found, variances: variances.map(({ variance }) => variance) };
+}
+
+/** The variances to read: those after a number. */
+interface VarianceQuery {
+  cause?: Cause | undefined;
+  after?: number | undefined;
+  limit: number;
+}
+
+/**
+ * Lists the variances of a comparison, the largest first, each with its number.
+ *
+ * @throws {PurserError} `not_found`
+ */
+export async function listVariances(ctx: Reads, reconciliationId: string, query: VarianceQuery) {
+  return await readVariances(ctx, await readReconciliation(ctx, reconciliationId), query);
+}
+
+async function readReconciliation(ctx: Reads, reconciliationId: string): Promise<Reconciliation> {
   const [row] = toObjects(
-    await ctx.store.read({
-      sql: `SELECT ${COLUMNS} FROM reconciliations WHERE reconciliation_id = ?`,
-      args: [reconciliationId],
-    }),
+    await ctx.store.read({ sql: `${SELECT} WHERE r.reconciliation_id = ?`, args: [reconciliationId] }),
   );
   if (!row) throw new PurserError("not_found", `Cannot find reconciliation ${reconciliationId}`);
-  const variances = await listVariances(ctx, reconciliationId, { limit: SHOWN_VARIANCES });
-  return { ...await toWire(ctx, row), variances: variances.map(({ variance }) => variance) };
+  return toWire(ctx, row);
 }
 
-/** Lists the variances of a comparison, the largest first, each with its number. */
-export async function listVariances(
-  ctx: Reads,
-  reconciliationId: string,
-  { cause, after = -1, limit }: { cause?: Cause | undefined; after?: number | undefined; limit: number },
+async function readVariances(
+  { store }: Reads,
+  of: Reconciliation,
+  { cause, after = -1, limit }: VarianceQuery,
 ): Promise<{ nth: number; variance: ReconciliationVariance }[]> {
   const rows = toObjects(
-    await ctx.store.read({
+    await store.read({
       sql:
-        `SELECT v.*, r.source, r.account FROM reconciliation_variances v JOIN reconciliations r ON r.reconciliation_id = v.reconciliation_id
-WHERE v.reconciliation_id = ?1 AND v.nth > ?2 AND (CAST(?3 AS TEXT) IS NULL OR v.cause = ?3) ORDER BY v.nth LIMIT ?4`,
-      args: [reconciliationId, after, cause ?? null, limit],
+        `SELECT * FROM reconciliation_variances WHERE reconciliation_id = ?1 AND nth > ?2 AND (CAST(?3 AS TEXT) IS NULL OR cause = ?3)
+ORDER BY nth LIMIT ?4`,
+      args: [of.reconciliation_id, after, cause ?? null, limit],
     }),
   );
-  return rows.map((row) => ({ nth: Number(row.nth), variance: toVariance(row) }));
+  return rows.map((row) => ({ nth: Number(row.nth), variance: toVariance(row, of) }));
 }
 
-function toVariance(row: Record<string, SqlValue>): ReconciliationVariance {
+function toVariance(
+  row: Record<string, SqlValue>,
+  { source, account }: Pick<Reconciliation, "source" | "account">,
+): ReconciliationVariance {
   const dimensions = JSON.parse(row.dimensions as string);
   const [from, to] = [toIso(Number(row.from_at)), toIso(Number(row.to_at))];
   const text = (name: string): string | null => dimensions[name] ?? null;
-  const query = (fields: Record<string, string>) => new URLSearchParams(fields).toString();
-  const lines = {
-    source: row.source as string,
-    from,
-    to,
-    ...row.account !== "" && { account: row.account as string },
-  };
-  const calls = {
-    group_by: "session",
-    from,
-    to,
-    ...dimensions.model !== undefined && { model: dimensions.model as string },
-  };
+  const model = text("model");
+  const lines = new URLSearchParams({ source, from, to, ...account !== null && { account } });
+  const calls = new URLSearchParams({ group_by: "session", from, to, ...model !== null && { model } });
   return {
     cause: row.cause as Cause,
     from,
     to,
-    model: text("model"),
+    model,
     credential: text("credential"),
     project: text("project"),
     service_tier: text("serviceTier"),
     region: text("region"),
     speed: text("speed"),
     context: text("context"),
-    part: row.part === "" ? null : row.part as string,
+    part: row.part as string || null,
     level: row.level as MatchLevel,
     quantity: toText(BigInt(row.quantity as string)),
     amount_usd: toUsd(BigInt(row.amount_nano_usd as bigint)),
     cells: Number(row.cells),
     evidence: row.evidence as string,
-    lines: `/bills/lines?${query(lines)}`,
-    calls: `/costs?${query(calls)}`,
+    lines: `/bills/lines?${lines}`,
+    calls: `/costs?${calls}`,
   };
 }
 
 /** Formats a quantity in millionths. */
 function toText(micro: bigint): string {
-  const size = micro < 0n ? -micro : micro;
-  const rest = (size % MICRO).toString().padStart(6, "0").replace(/0+$/, "");
-  return `${micro < 0n ? "-" : ""}${size / MICRO}${rest && `.${rest}`}`;
+  const rest = (sizeOf(micro) % MICRO).toString().padStart(6, "0").replace(/0+$/, "");
+  return `${micro < 0n ? "-" : ""}${sizeOf(micro) / MICRO}${rest && `.${rest}`}`;
 }
 
-async function toWire(ctx: Reads, row: Record<string, SqlValue>): Promise<Reconciliation> {
-  const totals: Totals = JSON.parse(row.totals as string);
-  const key = {
-    source: row.source as string,
-    account: row.account as string || undefined,
-    month: row.month as string,
-  };
-  const period = await readPeriod(ctx.store, key);
-  const usd = (text: string) => toUsd(parseTotalUsd(text));
+function toWire({ clock }: Reads, row: Record<string, SqlValue>): Reconciliation {
+  const { causes, ...totals }: Totals = JSON.parse(row.totals as string);
   const nano = (column: string) => BigInt(row[column] as bigint);
-  const [bill, ledger, unexplained] = [
-    nano("bill_nano_usd"),
-    nano("ledger_nano_usd"),
-    nano("unexplained_nano_usd"),
-  ];
-  const matched = Object.values(totals.matched).reduce((sum, amount) => sum + parseTotalUsd(amount), 0n);
+  const [bill, ledger] = [nano("bill_nano_usd"), nano("ledger_nano_usd")];
   return {
+    ...totals,
     reconciliation_id: row.reconciliation_id as string,
-    source: key.source,
-    account: key.account ?? null,
-    month: key.month,
-    state: period?.state ?? "open",
-    final_on: totals.finalOn,
-    is_final: Date.parse(totals.finalOn) <= ctx.clock.now(),
+    source: row.source as string,
+    account: row.account as string || null,
+    month: row.month as string,
+    state: row.state as PeriodState,
+    is_final: Date.parse(totals.final_on) <= clock.now(),
     mapping: Number(row.mapping),
-    lines: totals.lines,
-    calls: totals.calls,
     bill_usd: toUsd(bill),
     ledger_usd: toUsd(ledger),
     difference_usd: toUsd(bill - ledger),
-    unexplained_usd: toUsd(unexplained),
+    unexplained_usd: toUsd(nano("unexplained_nano_usd")),
     limit_usd: toUsd(nano("limit_nano_usd")),
-    is_within_limit: unexplained <= nano("limit_nano_usd"),
-    split: {
-      volume_usd: usd(totals.split.volume),
-      price_usd: usd(totals.split.price),
-      other_usd: usd(totals.split.other),
-      rounding_usd: usd(totals.split.rounding),
-    },
-    causes: totals.causes.map(({ cause, amount, variances }) => ({
-      cause,
-      amount_usd: usd(amount),
-      variances,
-      remedy: CAUSES[cause].remedy,
-      advice: CAUSES[cause].advice,
-    })),
-    coverage: {
-      in_scope_usd: usd(totals.inScope),
-      matched_usd: toUsd(matched),
-      of_scope: shareOf(matched, parseTotalUsd(totals.inScope)),
-      of_account: shareOf(matched, bill),
-      levels: Object.fromEntries(
-        Object.entries(totals.matched).map(([level, amount]) => [level, usd(amount)]),
-      ) as Reconciliation["coverage"]["levels"],
-      confirmed_usd: usd(totals.confirmed),
-      of_ledger: shareOf(parseTotalUsd(totals.confirmed), ledger),
-    },
-    bypass: totals.bypass.map(({ credential, amount, cells }) => ({
-      credential,
-      amount_usd: usd(amount),
-      cells,
-    })),
-    unnamed_keys: totals.unnamedKeys,
+    is_within_limit: nano("unexplained_nano_usd") <= nano("limit_nano_usd"),
+    causes: causes.map((one) => {
+      const { remedy, advice } = CAUSES[one.cause];
+      return { ...one, remedy, advice };
+    }),
     corrections: { proposed: Number(row.proposed), applied: Number(row.applied), undone: Number(row.undone) },
-    others: totals.others,
-    rounding_bound_usd: usd(totals.roundingBound),
     created_at: toIso(Number(row.created_at)),
   };
-}
-
-/** Returns a share with six decimals, rounded down: less than all is never shown as all. */
-function shareOf(part: bigint, whole: bigint): number | null {
-  if (whole <= 0n) return null;
-  return part <= 0n ? 0 : Number(part * 1_000_000n / whole) / 1_000_000;
 }

@@ -185,7 +185,6 @@ export function createRoutes(core: Core) {
     .openapi(variances, async (c) => {
       const { cause, limit, cursor } = c.req.valid("query");
       const id = c.req.valid("param").reconciliation_id;
-      await getReconciliation(core, id);
       const after = readCursor(cursor, isNumberPosition);
       const rows = await listVariances(core, id, { cause, after, limit });
       const shown = rows.map(({ variance }) => variance);
@@ -197,7 +196,7 @@ export function createRoutes(core: Core) {
       await undoCorrections(asAuthor(c, await core.whole()), id);
       return c.json(await getReconciliation(core, id), 200);
     })
-    .openapi(periods, async (c) => c.json(await listPeriods(core.store, c.req.valid("query")), 200))
+    .openapi(periods, async (c) => c.json(await listPeriods(core, c.req.valid("query")), 200))
     .openapi(close, async (c) => {
       const { source, month, account } = c.req.valid("json");
       const { closePeriod, loadSource } = await loadComparison(core);

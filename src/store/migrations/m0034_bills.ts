@@ -99,8 +99,8 @@ export const upstreams: readonly string[] = [
 /** Comparisons of bills with the ledger, and the months that are closed. */
 export const reconciliations: readonly string[] = [
   // account: the provider's account, '' for all. mapping: the version of the source's table of names. limit_nano_usd: what may stay
-  // unexplained. totals: JSON of what is shown besides the columns. input_hash: of the lines, the entries of the ledger and the rules, so that the same ones
-  // are not compared twice. ledger_position: the last entry that was compared.
+  // unexplained. totals: JSON of what is shown besides the columns, as it is shown. input_hash: of the lines, the entries of the ledger and the rules, so that the same ones
+  // are not compared twice. ledger_position: the last entry that was compared. lines_state: the same as long as the lines of the month are.
   `CREATE TABLE reconciliations (
   reconciliation_id ${TEXT} PRIMARY KEY NOT NULL,
   source ${TEXT} NOT NULL,
@@ -109,6 +109,7 @@ export const reconciliations: readonly string[] = [
   mapping ${INTEGER} NOT NULL,
   input_hash ${TEXT} NOT NULL,
   ledger_position ${INTEGER} NOT NULL,
+  lines_state ${TEXT} NOT NULL,
   bill_nano_usd ${INTEGER} NOT NULL,
   ledger_nano_usd ${INTEGER} NOT NULL,
   unexplained_nano_usd ${INTEGER} NOT NULL,
