@@ -156,19 +156,13 @@ export async function readCorrections(
   for (const one of closed) {
     if (one.month >= month || firstOpenAfter(one.month, closed) !== month) continue;
     const now = await readTotals(store, { source, account, month: one.month, providers });
-    const taken = closed.flatMap(({ corrections }) => corrections).filter((taken) =>
-      taken.month === one.month
-    );
+    const taken = closed.flatMap(({ corrections }) => corrections).filter(({ month }) => month === one.month);
+    const leftOf = (side: "billNanoUsd" | "ledgerNanoUsd") =>
+      taken.reduce((left, change) => left - change[side], now[side] - one[side]);
     const change = {
       month: one.month,
-      billNanoUsd: taken.reduce(
-        (rest, { billNanoUsd }) => rest - billNanoUsd,
-        now.billNanoUsd - one.billNanoUsd,
-      ),
-      ledgerNanoUsd: taken.reduce(
-        (rest, { ledgerNanoUsd }) => rest - ledgerNanoUsd,
-        now.ledgerNanoUsd - one.ledgerNanoUsd,
-      ),
+      billNanoUsd: leftOf("billNanoUsd"),
+      ledgerNanoUsd: leftOf("ledgerNanoUsd"),
     };
     if (change.billNanoUsd !== 0n || change.ledgerNanoUsd !== 0n) corrections.push(change);
   }
@@ -277,9 +271,9 @@ async function write(
 ): Promise<void> {
   const now = clock.now();
   const id = [source, account, month].filter(Boolean).join(" ");
-  const wire = ({ state, reconciliationId, reason }: Change) => ({
+  const audited = ({ state, reconciliationId: reconciliation_id, reason }: Change) => ({
     state,
-    reconciliation_id: reconciliationId,
+    reconciliation_id,
     reason,
   });
   const corrections = after.corrections.map(({ month, billNanoUsd, ledgerNanoUsd }) => [
@@ -299,8 +293,8 @@ async function write(
       kind: "period",
       id,
       name: null,
-      before: before ? wire(before) : null,
-      after: wire(after),
+      before: before ? audited(before) : null,
+      after: audited(after),
     }),
     {
       sql:
@@ -309,16 +303,17 @@ async function write(
   reconciliation_id = excluded.reconciliation_id, bill_nano_usd = excluded.bill_nano_usd, ledger_nano_usd = excluded.ledger_nano_usd,
   corrections = excluded.corrections, changed_at = excluded.changed_at, changed_by = excluded.changed_by, reason = excluded.reason`,
       args: [
-        ...[
-          source,
-          account,
-          month,
-          after.state,
-          after.reconciliationId,
-          after.billNanoUsd,
-          after.ledgerNanoUsd,
-        ],
-        ...[JSON.stringify(corrections), now, author.name ?? author.actor, after.reason],
+        source,
+        account,
+        month,
+        after.state,
+        after.reconciliationId,
+        after.billNanoUsd,
+        after.ledgerNanoUsd,
+        JSON.stringify(corrections),
+        now,
+        author.name ?? author.actor,
+        after.reason,
       ],
     },
     ...more,

@@ -36,7 +36,7 @@ export function dimensionsOfLine(
     project: line.project,
     serviceTier: tierOf(line.serviceTier, line.isBatch),
     region: regionOf(line.region),
-    speed: line.speed?.toLowerCase() ?? STANDARD,
+    speed: speedOf(line.speed),
     context: contextOf(line.context !== undefined && !/^0-/.test(line.context)),
   };
   if (line.model !== undefined) all.model = aliases.get(line.model) ?? line.model;

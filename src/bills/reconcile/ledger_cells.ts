@@ -10,10 +10,10 @@ import {
 } from "../../ledger/mod.ts";
 import { readRates } from "../../ledger/explain/mod.ts";
 import { type Rates, USAGE_FIELDS, usageOf } from "../../pricing/mod.ts";
-import { type Query, type SqlValue, type Store, tables, withoutFields } from "../../store/mod.ts";
+import { type Query, type SqlValue, type Store, tables, toObjects, withoutFields } from "../../store/mod.ts";
 import type { LedgerCell } from "./cells.ts";
 import { contextOf, type Dimensions, LONG_CONTEXT_TOKENS, regionOf, speedOf, tierOf } from "./dimensions.ts";
-import { priceGroup, timesParts } from "./price_group.ts";
+import { type PricedGroup, priceGroup, timesParts } from "./price_group.ts";
 
 export interface LedgerReads {
   store: Pick<Store, "read" | "readLong">;
@@ -74,15 +74,7 @@ export class RateCards {
 }
 
 /** The details of a call that no bill tells apart. */
-const UNTOLD = [
-  "said",
-  "list_cost_nano_usd",
-  "stated_reason",
-  "quality",
-  "marks",
-  "requested_tier",
-  "status",
-];
+const UNTOLD = "said list_cost_nano_usd stated_reason quality marks requested_tier status".split(" ");
 const TOKENS = TOKEN_COLUMNS.slice(0, USAGE_FIELDS.length);
 const STATED = ["provider", "reported"];
 
@@ -96,8 +88,8 @@ export async function readLedgerCells(ctx: LedgerReads, span: LedgerSpan): Promi
   // The calls that began before, and then a few hours at a time: a sort of a whole day would take much memory.
   for (let start = span.from - MAX_DURATION_MS; start < span.to; start += MAX_DURATION_MS) {
     const end = Math.min(start + MAX_DURATION_MS, span.to);
-    const { rows } = await ctx.store.readLong(groupsOf(span, thresholds, { start, end }));
-    for (const row of rows) cells.push(...toCell(row, span));
+    const rows = toObjects(await ctx.store.readLong(groupsOf(span, thresholds, { start, end })));
+    cells.push(...rows.flatMap((row) => cellOf(factsOfGroup(row, span.widthMs), span)));
   }
   return [...cells, ...await readAdjusted(ctx, span), ...await readNamed(ctx, span)];
 }
@@ -135,59 +127,42 @@ function groupsOf(
     sql:
       `SELECT at / ${widthMs} AS began, ${ENDED} / ${widthMs} AS ended, model, upstream_id, service_tier, price_id, price_source,
   ${details} AS rest, ${tier} AS tier, CASE WHEN input_tokens > ${LONG_CONTEXT_TOKENS} THEN 1 ELSE 0 END AS is_long,
-  count(*), sum(is_estimated), min(input_tokens), sum(cost_nano_usd), min(call_id), ${
-        TOKENS.map((name) => `sum(${name})`).join(", ")
-      }
+  count(*) AS calls, sum(is_estimated) AS estimated, min(input_tokens) AS input, sum(cost_nano_usd) AS booked, min(call_id) AS call_id,
+  ${TOKENS.map((name) => `sum(${name}) AS ${name}`).join(", ")}
 FROM calls WHERE ${where.join(" AND ")}
 GROUP BY began, ended, model, upstream_id, service_tier, price_id, price_source, rest, tier, is_long`,
     args,
   };
 }
 
-function toCell(row: readonly SqlValue[], span: LedgerSpan): LedgerCell[] {
-  const [
-    began,
-    ended,
-    model,
-    upstream,
-    tier,
-    priceId,
-    priceSource,
-    rest,
-    ,
-    isLong,
-    calls,
-    estimated,
-    input,
-    booked,
-    callId,
-  ] = row;
-  const details = rest === null ? {} : JSON.parse(rest as string);
-  const counts = Object.fromEntries(USAGE_FIELDS.map((name, index) => [name, Number(row[15 + index])]));
-  const call: CellFacts = {
-    began: Number(began) * span.widthMs,
-    ended: Number(ended) * span.widthMs,
-    model: model as string,
-    upstreamId: upstream === null ? undefined : Number(upstream),
-    serviceTier: tier as string | null ?? undefined,
+function factsOfGroup(row: Record<string, SqlValue>, widthMs: number): CellFacts {
+  const details = row.rest === null ? {} : JSON.parse(row.rest as string);
+  const calls = Number(row.calls);
+  const counts = Object.fromEntries(USAGE_FIELDS.map((name, index) => [name, Number(row[TOKENS[index]!])]));
+  return {
+    began: Number(row.began) * widthMs,
+    ended: Number(row.ended) * widthMs,
+    model: row.model as string,
+    upstreamId: row.upstream_id === null ? undefined : Number(row.upstream_id),
+    serviceTier: row.service_tier as string | null ?? undefined,
     region: details.inference_geo,
     speed: details.speed,
-    isLong: Number(isLong) === 1,
+    isLong: Number(row.is_long) === 1,
     isPlan: details.billing === "plan",
     isBroken: details.outcome !== undefined,
-    calls: Number(calls),
-    estimated: Number(estimated),
-    priceId: priceId === null ? null : Number(priceId),
-    isStated: STATED.includes(priceSource as string),
-    inputTokens: Number(input),
-    bookedNanoUsd: booked === null ? 0n : BigInt(booked as bigint),
-    callId: callId as string,
-    usage: { ...usageOf(counts), ...timesParts(partsFromWire(details), Number(calls)) },
+    calls,
+    estimated: Number(row.estimated),
+    priceId: row.price_id === null ? null : Number(row.price_id),
+    isStated: STATED.includes(row.price_source as string),
+    inputTokens: Number(row.input),
+    bookedNanoUsd: BigInt(row.booked as bigint | null ?? 0),
+    callId: row.call_id as string,
+    usage: { ...usageOf(counts), ...timesParts(partsFromWire(details), calls) },
   };
-  return cellOf(call, span);
 }
 
-interface CellFacts {
+/** The facts of some calls that are priced and compared together. */
+interface CellFacts extends Omit<PricedGroup, "rates"> {
   began: number;
   ended: number;
   model: string;
@@ -199,14 +174,9 @@ interface CellFacts {
   isPlan: boolean;
   /** True if it failed or was cut off. */
   isBroken: boolean;
-  calls: number;
   estimated: number;
   priceId: number | null;
-  isStated: boolean;
-  inputTokens: number;
-  bookedNanoUsd: bigint;
   callId: string;
-  usage: ReturnType<typeof usageOf>;
   responseId?: string;
 }
 

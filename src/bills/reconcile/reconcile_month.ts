@@ -4,7 +4,7 @@ import type { Ids } from "../../kernel/ids.ts";
 import { formatUsd } from "../../kernel/money.ts";
 import type { Query, Statement, Store } from "../../store/mod.ts";
 import { checkOpen, readCorrections } from "../periods/periods.ts";
-import type { NumberedLine } from "./cells.ts";
+import type { LedgerCell, NumberedLine } from "./cells.ts";
 import { ATTO_PER_NANO, sizeOf, toNano } from "./exact.ts";
 import { RateCards, readLedgerCells } from "./ledger_cells.ts";
 import { readDayLines } from "./read_day_lines.ts";
@@ -74,27 +74,22 @@ export async function reconcileMonth(
   const finalOn = toIso(open.setup.to + terms.finalAfterDays * DAY_MS).slice(0, 10);
   const reconciliationId = ctx.ids.next("rec");
   await ctx.store.write([
-    {
-      sql:
-        `INSERT INTO reconciliations (reconciliation_id, source, account, month, mapping, input_hash, ledger_position, lines_state, bill_nano_usd,
-  ledger_nano_usd, unexplained_nano_usd, limit_nano_usd, totals, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      args: [
-        reconciliationId,
-        terms.name,
-        account ?? "",
-        month,
-        terms.mapping,
-        hash,
-        position,
-        open.linesState,
-        toNano(result.billed),
-        result.bookedNanoUsd,
-        unexplained,
-        limitNanoUsd ?? toNano(result.roundingBound),
-        JSON.stringify(summarize(result, variances, open, finalOn)),
-        ctx.clock.now(),
-      ],
-    },
+    ...insert("reconciliations", [{
+      reconciliation_id: reconciliationId,
+      source: terms.name,
+      account: account ?? "",
+      month,
+      mapping: terms.mapping,
+      input_hash: hash,
+      ledger_position: position,
+      lines_state: open.linesState,
+      bill_nano_usd: toNano(result.billed),
+      ledger_nano_usd: result.bookedNanoUsd,
+      unexplained_nano_usd: unexplained,
+      limit_nano_usd: limitNanoUsd ?? toNano(result.roundingBound),
+      totals: JSON.stringify(summarize(result, variances, open, finalOn)),
+      created_at: ctx.clock.now(),
+    }]),
     ...storeVariances(reconciliationId, variances),
     ...storeProposals(reconciliationId, result),
   ]);
@@ -111,21 +106,13 @@ async function compareDays(
   const rates = new RateCards(ctx);
   const callsOf = hasCalls ? terms.name : undefined;
   const days = (setup.to - setup.from) / DAY_MS;
-  const whole = { lines: [] as NumberedLine[], calls: [] as Awaited<ReturnType<typeof readLedgerCells>> };
+  const whole = { lines: [] as NumberedLine[], calls: [] as LedgerCell[] };
   for (let from = setup.from; from < setup.to; from += DAY_MS) {
     const to = from + DAY_MS;
     const lines = await readDayLines(ctx.store, { source: terms.name, account, from, to });
     const widthMs = isWhole ? DAY_MS : narrowest(lines);
-    const calls = await readLedgerCells(ctx, {
-      providers,
-      from,
-      to,
-      widthMs,
-      upstreams,
-      account,
-      rates,
-      callsOf,
-    });
+    const span = { providers, from, to, widthMs, upstreams, account, rates, callsOf };
+    const calls = await readLedgerCells(ctx, span);
     if (isWhole) {
       whole.lines.push(...lines);
       // Those that began on the day before came with it.

@@ -41,8 +41,8 @@ export interface Setup extends Known {
 export interface DaySides {
   startsAt: number;
   endsAt: number;
-  lines: Iterable<NumberedLine>;
-  calls: Iterable<LedgerCell>;
+  lines: readonly NumberedLine[];
+  calls: readonly LedgerCell[];
 }
 
 /** An estimate, and the counts that the bill proves for it. */
@@ -129,28 +129,25 @@ export class Reconciler {
 
   /** Compares the next day. */
   addDay(day: DaySides): void {
-    const lines = [...day.lines].filter((line) => this.#isUsage(line));
-    const isUsage = (line: NumberedLine) => line.series === "usage" && line.quantity !== undefined;
-    const usageLines = lines.filter(isUsage);
+    const lines = day.lines.filter((line) => this.#isUsage(line));
+    const usageLines = lines.filter(({ series, quantity }) => series === "usage" && quantity !== undefined);
     const costLines = lines.filter(({ series }) => series === "cost");
-    const counted = usageLines.length > 0 ? usageLines : costLines;
     const isCounted = usageLines.length > 0;
+    const counted = isCounted ? usageLines : costLines;
     const width = widthOf(counted, day);
-    const usage = new Cells(width, day.startsAt, isCounted ? this.setup.usageGrain : this.setup.costGrain);
+    const { usageGrain, costGrain } = this.setup;
+    const usage = new Cells(width, day.startsAt, isCounted ? usageGrain : costGrain);
     const hasRequests = counted.some(({ part, quantity }) => part === REQUESTS && quantity !== undefined);
     for (const line of counted) usage.addLine(line, this.setup.aliases);
-    this.#place(usage, [...day.calls], hasRequests, day);
+    this.#place(usage, day.calls, hasRequests, day);
     moveDimensions(usage);
     for (const cell of usage.all.values()) moveCacheKinds(cell);
     const cells = [...usage.all.values()].sort((one, other) => one.startsAt - other.startsAt);
     for (const cell of cells) {
       if (cell.responseId === undefined && !isLate(cell, this.setup)) this.#band.pass(cell.chain, cell);
     }
-    const money = new Cells(
-      Math.max(width, widthOf(costLines, day)),
-      day.startsAt,
-      this.#moneyGrain(isCounted),
-    );
+    const moneyGrain = isCounted ? costGrain.filter((name) => usageGrain.includes(name)) : costGrain;
+    const money = new Cells(Math.max(width, widthOf(costLines, day)), day.startsAt, moneyGrain);
     for (const line of costLines) money.addLine(line, this.setup.aliases);
     this.#open.push({ usage, money });
     if (this.#open.length > OPEN_DAYS) this.#close(this.#open.shift()!);
@@ -277,11 +274,6 @@ export class Reconciler {
       for (const { part, quantity } of one.parts) this.#band.cross(chain, border, foldOf(part), quantity);
       this.#band.cross(chain, border, REQUESTS, BigInt(one.calls) * MICRO);
     }
-  }
-
-  #moneyGrain(isCounted: boolean): Grain {
-    const { costGrain, usageGrain } = this.setup;
-    return isCounted ? costGrain.filter((name) => usageGrain.includes(name)) : costGrain;
   }
 
   /** Explains what is left of a day, and compares its amounts. */
