@@ -112,7 +112,7 @@ export class Cells {
     return cell;
   }
 
-  addLine(line: NumberedLine, aliases: ReadonlyMap<string, string>): Cell {
+  addLine(line: NumberedLine, aliases: ReadonlyMap<string, string>): void {
     const cell = this.at(line.startsAt, dimensionsOfLine(line, this.grain, aliases), line.responseId);
     const part = line.part ?? "";
     let sum = cell.bill.get(part);
@@ -122,16 +122,15 @@ export class Cells {
     const { currency = "USD" } = line;
     if (currency !== "USD") {
       sum.currency = currency;
-      return cell;
+      return;
     }
     if (line.amount !== undefined) sum.amount = (sum.amount ?? 0n) + toAtto(line.amount);
     const list = line.listAmount ?? line.amount;
     if (list !== undefined) sum.list = (sum.list ?? 0n) + toAtto(list);
-    return cell;
   }
 
   /** Adds calls to the bucket of a time, or takes them out of it. */
-  addCalls(calls: LedgerCell, time: number, foldOf: (part: string) => string, sign: 1n | -1n = 1n): Cell {
+  addCalls(calls: LedgerCell, time: number, foldOf: (part: string) => string, sign: 1n | -1n = 1n): void {
     const cell = this.at(time, pick(calls.dimensions, this.grain), calls.responseId);
     const number = Number(sign);
     cell.calls += number * calls.calls;
@@ -141,11 +140,16 @@ export class Cells {
     for (const { part, quantity, amount } of calls.parts) {
       addPart(cell.ours, foldOf(part), sign * quantity, sign * amount);
     }
-    return cell;
   }
 }
 
-function addPart(parts: Map<string, OurPart>, part: string, quantity: MicroUnits, amount: AttoUsd): void {
+/** Adds to a part of the ledger's calls. */
+export function addPart(
+  parts: Map<string, OurPart>,
+  part: string,
+  quantity: MicroUnits,
+  amount: AttoUsd,
+): void {
   const sum = parts.get(part);
   if (!sum) parts.set(part, { quantity, amount });
   else {

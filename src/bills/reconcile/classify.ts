@@ -27,13 +27,8 @@ export const CAUSE_OF_CATEGORY: Readonly<Record<Exclude<BillCategory, "usage">, 
 export const isLate = ({ startsAt, endsAt }: Pick<Cell, "startsAt" | "endsAt">, { whole }: Known): boolean =>
   endsAt > whole.to || startsAt < whole.from;
 
-/** Returns whether a cell is of a key that the ledger doesn't know. */
-export function isForeign({ dimensions: { credential } }: Cell, { own }: Known): boolean {
-  return own !== undefined && !own.has(credential ?? "");
-}
-
 /** Returns the cause of a part that the ledger never has, such as a fee for searches; undefined for tokens and requests. */
-export function causeOfPart(part: string, sku = ""): "tool_fee" | "storage" | "session" | undefined {
+function causeOfPart(part: string, sku = ""): "tool_fee" | "storage" | "session" | undefined {
   const name = `${part} ${sku}`.toLowerCase();
   if (/storage/.test(name)) return "storage";
   if (/session/.test(name)) return "session";
@@ -41,6 +36,23 @@ export function causeOfPart(part: string, sku = ""): "tool_fee" | "storage" | "s
     return "tool_fee";
   }
   return undefined;
+}
+
+/** A cause with its evidence. */
+export type Explained = readonly [cause: Cause, evidence: string];
+
+/** Returns the cause of a part that the bill has more of, as far as its line tells it; else undefined. */
+export function causeOfLine(cell: Cell, part: string, known: Known): Explained | undefined {
+  const { credential, model } = cell.dimensions;
+  const sku = cell.bill.get(part)?.sku;
+  const ofPart = cell.ours.has(part) ? undefined : causeOfPart(part, sku);
+  if (ofPart) return [ofPart, `the ledger has no ${part || sku}`];
+  if (model === undefined && known.hasModels) return ["unexplained", "a line without a model"];
+  if (!known.own || known.own.has(credential ?? "")) return undefined;
+  return [
+    "bypass",
+    credential === undefined ? "a line without a key" : `${credential} is no key of the ledger`,
+  ];
 }
 
 /** Explains what is left of the quantities of a cell. What nothing explains stays `unexplained`. */
@@ -54,17 +66,9 @@ export function explainRest(cell: Cell, known: Known): void {
     explain(cell, part, quantity, cause, evidence);
   }
 
-  function moreBilled(part: string): [Cause, string] {
-    const { credential, model } = cell.dimensions;
-    const ofPart = causeOfPart(part, cell.bill.get(part)?.sku);
-    if (ofPart && !cell.ours.has(part)) return [ofPart, `the ledger has no ${part}`];
-    if (model === undefined && known.hasModels) return ["unexplained", "a line without a model"];
-    if (isForeign(cell, known)) {
-      return [
-        "bypass",
-        credential === undefined ? "a line without a key" : `${credential} is no key of the ledger`,
-      ];
-    }
+  function moreBilled(part: string): Explained {
+    const ofLine = causeOfLine(cell, part, known);
+    if (ofLine) return ofLine;
     if (calls === 0) return ["bypass", "the ledger has no call there"];
     if (hasRequests && requests > 0n && BigInt(doubtful) * MICRO < requests) {
       return ["bypass", `the bill has ${requests / MICRO} more requests`];
@@ -72,7 +76,7 @@ export function explainRest(cell: Cell, known: Known): void {
     return doubtful > 0 ? ["lost", doubtfulText()] : ["unexplained", sameRequests()];
   }
 
-  function lessBilled(): [Cause, string] {
+  function lessBilled(): Explained {
     if (isLate(cell, known)) return ["late", `the bill was whole until ${toIso(known.whole.to)}`];
     if (requests < 0n) return ["not_billed", `the bill has ${-requests / MICRO} fewer requests`];
     if (cell.bill.size === 0) return ["not_billed", "the bill has nothing there"];

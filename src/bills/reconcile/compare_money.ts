@@ -1,7 +1,7 @@
 import type { Cause, MatchLevel } from "../../contract/bills/causes.ts";
 import { toIso } from "../../kernel/clock.ts";
-import { type BillPart, type Cell, levelOf, REQUESTS } from "./cells.ts";
-import { causeOfPart, isForeign, isLate } from "./classify.ts";
+import { type Cell, levelOf, REQUESTS } from "./cells.ts";
+import { causeOfLine, type Explained, isLate } from "./classify.ts";
 import { textOf } from "./dimensions.ts";
 import { ATTO_PER_NANO, type AttoUsd, lesser, type MicroUnits, shareOf, sizeOf } from "./exact.ts";
 import { ONE } from "./price_runs.ts";
@@ -154,9 +154,9 @@ function compareUnit(
   matchLevels(matched < 0n ? 0n : matched);
 
   /** Returns the cause of an amount that is no other price. */
-  function reasonOf(): readonly [Cause, string] | undefined {
+  function reasonOf(): Explained | undefined {
     const calls = sources.reduce((sum, source) => sum + source.calls, 0);
-    if (calls === 0 || (name !== "" && !sums.get(name)?.quantity)) return causeAlone(cell, name, line, setup);
+    if (calls === 0 || (name !== "" && !sums.get(name)?.quantity)) return causeAlone(cell, name, setup);
     if (line?.currency !== undefined) return ["currency", `the bill states it in ${line.currency}`];
     if (list < 0n) return ["unexplained", "a negative amount of usage"];
     if (list === 0n) {
@@ -209,23 +209,10 @@ function sumsOf(part: string, sources: readonly Cell[]) {
 }
 
 /** Returns the cause of an amount that the ledger has no calls for, of a bill that states no quantity of it. */
-function causeAlone(
-  cell: Cell,
-  name: string,
-  line: BillPart | undefined,
-  setup: Setup,
-): readonly [Cause, string] {
-  const ofPart = causeOfPart(name, line?.sku);
-  if (ofPart) return [ofPart, `the ledger has no ${name || line?.sku}`];
-  if (cell.dimensions.model === undefined && setup.hasModels) {
-    return ["unexplained", "a line without a model"];
-  }
-  if (isForeign(cell, setup)) {
-    return ["bypass", `${cell.dimensions.credential ?? "a line without a key"} is no key of the ledger`];
-  }
-  return name === "" || line?.quantity === undefined
-    ? ["bypass", "the ledger has no call there"]
-    : ["unexplained", "an amount without a quantity"];
+function causeAlone(cell: Cell, name: string, setup: Setup): Explained {
+  const isPriced = name !== "" && cell.bill.get(name)?.quantity !== undefined;
+  return causeOfLine(cell, name, setup) ??
+    (isPriced ? ["unexplained", "an amount without a quantity"] : ["bypass", "the ledger has no call there"]);
 }
 
 /** Says what share of the ledger's price a bill has. */

@@ -13,6 +13,7 @@ import {
   toObjects,
 } from "../../store/mod.ts";
 import { RateCards } from "./ledger_cells.ts";
+import { readReconciliation } from "./stored_reconciliations.ts";
 
 const { calls } = tables;
 
@@ -90,13 +91,7 @@ async function changeCalls(
     const ids = JSON.stringify(some.map(({ callId }) => callId));
     const { rows: [counted] } = await ctx.store.read({ sql: COUNT_ENTRIES, args: [ids] });
     const rows = await ctx.query.select().from(calls).where(
-      and(
-        inArray(
-          calls.callId,
-          sql`(SELECT value FROM json_each(${ids}))`,
-        ),
-        isStanding(),
-      ),
+      and(inArray(calls.callId, sql`(SELECT value FROM json_each(${ids}))`), isStanding()),
     );
     const booked = new Map(
       (await withAdjustments(ctx.query, rows.map(toModelCall))).map((call) => [call.callId, call]),
@@ -152,18 +147,14 @@ async function readProposals(
   action: "applied" | "undone",
 ): Promise<Proposed[]> {
   const state = action === "applied" ? "entry_id IS NULL" : "entry_id IS NOT NULL AND undo_id IS NULL";
-  const [found, proposed] = await ctx.store.readAll([
-    { sql: "SELECT 1 FROM reconciliations WHERE reconciliation_id = ?", args: [reconciliationId] },
-    {
+  await readReconciliation(ctx, reconciliationId);
+  const rows = toObjects(
+    await ctx.store.read({
       sql:
         `SELECT call_id, counts, entry_id FROM bill_corrections WHERE reconciliation_id = ? AND ${state} ORDER BY call_id`,
       args: [reconciliationId],
-    },
-  ]);
-  if (found!.rows.length === 0) {
-    throw new PurserError("not_found", `Cannot find reconciliation ${reconciliationId}`);
-  }
-  const rows = toObjects(proposed!);
+    }),
+  );
   const ids = JSON.stringify(rows.flatMap(({ entry_id }) => entry_id ?? []));
   const entries = await ctx.query.select().from(calls)
     .where(inArray(calls.callId, sql`(SELECT value FROM json_each(${ids}))`));

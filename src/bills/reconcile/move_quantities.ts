@@ -1,5 +1,5 @@
 import type { Cause } from "../../contract/bills/causes.ts";
-import { type Cell, type Cells, explain, REQUESTS } from "./cells.ts";
+import { addPart, type Cell, type Cells, explain, REQUESTS } from "./cells.ts";
 import { type DimensionName, DIMENSIONS, type Dimensions } from "./dimensions.ts";
 import { lesser, type MicroUnits, sizeOf } from "./exact.ts";
 
@@ -57,10 +57,7 @@ function fillUnknown(less: Cell, more: Cell, name: "credential" | "project"): vo
   const parts = [...less.rest].filter(([, rest]) => rest < 0n);
   const isWhole = parts.every(([part, rest]) => (more.rest.get(part) ?? 0n) >= -rest);
   if (!isWhole || parts.length === 0) return;
-  for (const [part, ours] of less.ours) {
-    const known = more.ours.get(part) ?? { quantity: 0n, amount: 0n };
-    more.ours.set(part, { quantity: known.quantity + ours.quantity, amount: known.amount + ours.amount });
-  }
+  for (const [part, { quantity, amount }] of less.ours) addPart(more.ours, part, quantity, amount);
   for (const [part, rest] of parts) {
     const left = more.rest.get(part)! + rest;
     if (left === 0n) more.rest.delete(part);

@@ -90,8 +90,31 @@ export async function reconcileMonth(
       totals: JSON.stringify(summarize(result, variances, open, finalOn)),
       created_at: ctx.clock.now(),
     }]),
-    ...storeVariances(reconciliationId, variances),
-    ...storeProposals(reconciliationId, result),
+    ...insert(
+      "reconciliation_variances",
+      variances.map((one, nth) => ({
+        reconciliation_id: reconciliationId,
+        nth,
+        cause: one.cause,
+        from_at: one.from,
+        to_at: one.to,
+        dimensions: JSON.stringify(one.dimensions),
+        part: one.part,
+        level: one.level,
+        quantity: String(one.quantity),
+        amount_nano_usd: one.amountNanoUsd,
+        cells: one.cells,
+        evidence: one.evidence.slice(0, 500),
+      })),
+    ),
+    ...insert(
+      "bill_corrections",
+      result.proposals.map(({ callId, counts }) => ({
+        reconciliation_id: reconciliationId,
+        call_id: callId,
+        counts: JSON.stringify(counts),
+      })),
+    ),
   ]);
   return reconciliationId;
 }
@@ -172,35 +195,6 @@ function roundVariances({ variances, billed, bookedNanoUsd }: Reconciled): Store
   const amountNanoUsd = toNano(billed) - bookedNanoUsd - explained;
   const { amount: _, ...rounding } = variances.find(({ cause }) => cause === "rounding")!;
   return amountNanoUsd === 0n ? all : [...all, { ...rounding, amountNanoUsd }];
-}
-
-function storeVariances(reconciliationId: string, variances: readonly StoredVariance[]): Statement[] {
-  const rows = variances.map((one, nth) => ({
-    reconciliation_id: reconciliationId,
-    nth,
-    cause: one.cause,
-    from_at: one.from,
-    to_at: one.to,
-    dimensions: JSON.stringify(one.dimensions),
-    part: one.part,
-    level: one.level,
-    quantity: String(one.quantity),
-    amount_nano_usd: one.amountNanoUsd,
-    cells: one.cells,
-    evidence: one.evidence.slice(0, 500),
-  }));
-  return insert("reconciliation_variances", rows);
-}
-
-function storeProposals(reconciliationId: string, { proposals }: Reconciled): Statement[] {
-  const rows = proposals.map(({ callId, level, startsAt, counts }) => ({
-    reconciliation_id: reconciliationId,
-    call_id: callId,
-    level,
-    starts_at: startsAt,
-    counts: JSON.stringify(Object.fromEntries(counts)),
-  }));
-  return insert("bill_corrections", rows);
 }
 
 /** Returns the statement that inserts rows, whose fields are the columns. */

@@ -49,9 +49,7 @@ export interface DaySides {
 export interface Proposal {
   callId: string;
   /** The counts by part, as the bill has them. */
-  counts: ReadonlyMap<string, number>;
-  level: "call" | "cell";
-  startsAt: number;
+  counts: Readonly<Record<string, number>>;
 }
 
 /** The result of a comparison. The amounts of the variances add up to the difference. */
@@ -313,16 +311,14 @@ export class Reconciler {
 
   /** Proposes the counts of an estimate that is the only request of its cell, or that a line names. */
   #propose(cell: Cell): void {
-    const level = levelOf(cell);
-    if (level !== "call" && level !== "cell" || cell.doubtful !== 1 || cell.calls !== 1 || !cell.callId) {
-      return;
-    }
+    const isSingle = ["call", "cell"].includes(levelOf(cell)) && cell.calls === 1;
+    if (!isSingle || cell.doubtful !== 1 || !cell.callId) return;
     if (!cell.moved.some(({ cause }) => cause === "lost")) return;
-    const counts = new Map<string, number>();
+    const counts: Record<string, number> = {};
     for (const [part, { quantity }] of cell.bill) {
-      if (part !== REQUESTS && quantity !== undefined) counts.set(part, Number(quantity / MICRO));
+      if (part !== REQUESTS && quantity !== undefined) counts[part] = Number(quantity / MICRO);
     }
-    this.#result.proposals.push({ callId: cell.callId, counts, level, startsAt: cell.startsAt });
+    this.#result.proposals.push({ callId: cell.callId, counts });
   }
 
   #add(

@@ -93,7 +93,12 @@ export async function listVariances(ctx: Reads, reconciliationId: string, query:
   return await readVariances(ctx, await readReconciliation(ctx, reconciliationId), query);
 }
 
-async function readReconciliation(ctx: Reads, reconciliationId: string): Promise<Reconciliation> {
+/**
+ * Reads a comparison without its variances.
+ *
+ * @throws {PurserError} `not_found`
+ */
+export async function readReconciliation(ctx: Reads, reconciliationId: string): Promise<Reconciliation> {
   const [row] = toObjects(
     await ctx.store.read({ sql: `${SELECT} WHERE r.reconciliation_id = ?`, args: [reconciliationId] }),
   );

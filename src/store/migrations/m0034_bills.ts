@@ -140,8 +140,6 @@ export const reconciliations: readonly string[] = [
   `CREATE TABLE bill_corrections (
   reconciliation_id ${TEXT} NOT NULL,
   call_id ${TEXT} NOT NULL,
-  level ${TEXT} NOT NULL,
-  starts_at ${INTEGER} NOT NULL,
   counts ${TEXT} NOT NULL,
   entry_id ${TEXT},
   undo_id ${TEXT},
