@@ -8,7 +8,8 @@ import { type ModelCall, recordCalls, recordPrices, recordUpstreams } from "../.
 import { priceLines, type Rates, sumLines, usageOf } from "../../../src/pricing/mod.ts";
 import { modelCall } from "../../harness/model_calls.ts";
 import { openTestBooks } from "../../harness/test_books.ts";
-import { makeMonth, type Month, rates, type SimulatedCall } from "./month.ts";
+import { makeMonth, type Month } from "./month.ts";
+import { rates, type SimulatedCall } from "./simulated_calls.ts";
 
 /** Months of the simulation in a database: its rows give the causes that the rules have made. */
 

@@ -1,112 +1,20 @@
 import type { Cause } from "../../../src/contract/bills/causes.ts";
-import type { LedgerCell, NumberedLine } from "../../../src/bills/reconcile/cells.ts";
+import type { NumberedLine } from "../../../src/bills/reconcile/cells.ts";
 import type { DaySides, Setup } from "../../../src/bills/reconcile/reconciler.ts";
-import { divideHalfEven } from "../../../src/kernel/money.ts";
+import { seededRandom } from "../../harness/random.ts";
+import { type Billed, toAtto, toLines, toText } from "./provider_lines.ts";
+import { DAY, HOUR, type Provider, PROVIDERS } from "./providers.ts";
+import { type Counts, MICRO, PARTS, rates, type SimulatedCall, toCell } from "./simulated_calls.ts";
 
 /*
  * A month of calls, and a bill of them by a provider's own rules. What the rules do to the bill is kept by cause, in atto-USD, so that
  * the comparison can be asked for it.
  */
 
-export const MINUTE = 60_000;
-export const HOUR = 60 * MINUTE;
-export const DAY = 24 * HOUR;
 const FROM = Date.UTC(2026, 9, 1);
 const DAYS = 6;
-const MICRO = 1_000_000n;
-
-/** The rules of a provider. */
-export interface Provider {
-  name: string;
-  /** The width of the buckets of usage; 0 for lines of one call; undefined without a series of usage. */
-  usageMs?: number;
-  costMs: number;
-  /** The lines of costs have quantities. */
-  hasQuantities: boolean;
-  /** The lines of costs have one amount for all parts. */
-  isWhole?: true;
-  hasKeyInCosts: boolean;
-  decimals?: number;
-}
-
-export const PROVIDERS: readonly Provider[] = [
-  {
-    name: "usage by the minute, costs by the day",
-    usageMs: MINUTE,
-    costMs: DAY,
-    hasQuantities: false,
-    hasKeyInCosts: false,
-    decimals: 11,
-  },
-  {
-    name: "usage by the hour, costs with quantities by day and key",
-    usageMs: HOUR,
-    costMs: DAY,
-    hasQuantities: true,
-    hasKeyInCosts: true,
-  },
-  {
-    name: "one line for each call",
-    usageMs: 0,
-    costMs: 0,
-    hasQuantities: false,
-    isWhole: true,
-    hasKeyInCosts: true,
-    decimals: 10,
-  },
-  {
-    name: "costs with quantities by the hour",
-    costMs: HOUR,
-    hasQuantities: true,
-    hasKeyInCosts: true,
-    decimals: 8,
-  },
-  { name: "one amount an hour", costMs: HOUR, hasQuantities: false, isWhole: true, hasKeyInCosts: true },
-];
-
-const PARTS = ["input_tokens", "cache_read_tokens", "output_tokens"] as const;
-type Part = typeof PARTS[number];
-type Counts = Record<Part, number>;
-
-export interface SimulatedCall {
-  id: string;
-  at: number;
-  endedAt: number;
-  model: string;
-  credential: string;
-  tier: string;
-  counts: Counts;
-  doubtful: boolean;
-}
-
-interface Billed extends SimulatedCall {
-  billedModel: string;
-  billedTier: string;
-  /** Micro-shares of the list price. */
-  price: bigint;
-  discount: bigint;
-}
-
-/** Pico-USD for each token. */
-export const rates = (model: string): Record<Part, bigint> => {
-  const scale = 1n + BigInt(model.charCodeAt(1) % 7);
-  return {
-    input_tokens: 3_000_000n * scale,
-    cache_read_tokens: 300_000n * scale,
-    output_tokens: 15_000_000n * scale,
-  };
-};
-const SCHEDULE: Record<string, bigint> = { standard: 1_000_000n, priority: 2_000_000n };
-
-export function random(seed: number): () => number {
-  let state = seed * 2_654_435_761 >>> 0;
-  return () => {
-    state = state + 0x6d2b79f5 >>> 0;
-    let t = Math.imul(state ^ state >>> 15, 1 | state);
-    t = t + Math.imul(t ^ t >>> 7, 61 | t) ^ t;
-    return ((t ^ t >>> 14) >>> 0) / 4_294_967_296;
-  };
-}
+/** The price of the tier `priority`, in millionths of the standard one. */
+const PRIORITY = 2_000_000n;
 
 export interface Month {
   provider: Provider;
@@ -146,7 +54,7 @@ const NOT_BY_CALL = new Set<Cause>(["tier", "cache_kind", "model_alias", "bounda
 
 /** Makes a month by a seed. `unexplained` is added to the amount of one line, as a mistake of the provider. */
 export function makeMonth(seed: number, unexplained = 0n): Month {
-  const next = random(seed);
+  const next = seededRandom(seed);
   const below = (n: number) => Math.floor(next() * n);
   const provider = PROVIDERS[seed % PROVIDERS.length]!;
   const isByCall = provider.usageMs === 0;
@@ -210,8 +118,7 @@ export function makeMonth(seed: number, unexplained = 0n): Month {
       const isChanged = index % 3 === 0 && isBilled(call);
       const amount = amountOf(model, call.counts);
       const both = () => {
-        if (!isBilled(call)) return;
-        if (timeOf(call) < wholeUntil) matched += amount;
+        if (isBilled(call) && timeOf(call) < wholeUntil) matched += amount;
       };
       switch (cause) {
         case "bypass":
@@ -260,7 +167,7 @@ export function makeMonth(seed: number, unexplained = 0n): Month {
         case "tier": {
           const isMoved = timeOf(call) >= changedFrom;
           calls.push(call);
-          bill.push(billOf(call, isMoved ? { billedTier: "priority", price: SCHEDULE.priority! } : {}));
+          bill.push(billOf(call, isMoved ? { billedTier: "priority", price: PRIORITY } : {}));
           if (isMoved && isBilled(call) && timeOf(call) < wholeUntil) {
             expect("tier", amount);
             matched += amount;
@@ -406,114 +313,4 @@ export function makeMonth(seed: number, unexplained = 0n): Month {
       };
     }),
   };
-}
-
-function toCell(
-  { id, at, endedAt, model, credential, tier, counts, doubtful }: SimulatedCall,
-  provider: Provider,
-): LedgerCell {
-  const parts = PARTS.map((part) => ({
-    part,
-    quantity: BigInt(counts[part]) * MICRO,
-    amount: BigInt(counts[part]) * rates(model)[part] * MICRO,
-  }))
-    .filter(({ quantity }) => quantity > 0n);
-  const isByCall = provider.usageMs === 0;
-  return {
-    startsAt: isByCall ? at : at - at % MINUTE,
-    endedAt: isByCall ? at : endedAt - endedAt % MINUTE,
-    dimensions: { model, credential, serviceTier: tier },
-    ...(isByCall && { responseId: id }),
-    calls: 1,
-    doubtful: Number(doubtful),
-    bookedNanoUsd: divideHalfEven(parts.reduce((sum, { amount }) => sum + amount, 0n), 1_000_000_000n),
-    parts,
-    callId: id,
-  };
-}
-
-const toText = (atto: bigint): string => {
-  const digits = (atto < 0n ? -atto : atto).toString().padStart(19, "0");
-  return `${atto < 0n ? "-" : ""}${digits.slice(0, -18)}.${digits.slice(-18)}`;
-};
-export const toAtto = (text: string): bigint => {
-  const [whole = "0", fraction = ""] = text.replace("-", "").split(".");
-  const size = BigInt(whole) * 10n ** 18n + BigInt(fraction.padEnd(18, "0").slice(0, 18));
-  return text.startsWith("-") ? -size : size;
-};
-
-function toLines(
-  provider: Provider,
-  bill: readonly Billed[],
-  timeOf: (call: SimulatedCall) => number,
-): NumberedLine[] {
-  const sums = new Map<string, { line: NumberedLine; quantity: bigint; amount: bigint; list: bigint }>();
-  const add = (
-    series: "usage" | "cost",
-    width: number,
-    call: Billed,
-    part: string | undefined,
-    quantity: bigint,
-    list: bigint,
-  ) => {
-    const time = timeOf(call);
-    const startsAt = width === 0 ? call.at : time - time % width;
-    const hasKey = series === "usage" || provider.hasKeyInCosts;
-    const id = width === 0 ? call.id : undefined;
-    const key = [series, startsAt, call.billedModel, call.billedTier, hasKey ? call.credential : "", part, id]
-      .join("|");
-    let sum = sums.get(key);
-    if (!sum) {
-      sums.set(
-        key,
-        sum = {
-          line: {
-            position: sums.size + 1,
-            series,
-            category: "usage",
-            startsAt,
-            endsAt: startsAt + width,
-            model: call.billedModel,
-            serviceTier: call.billedTier,
-            ...(part !== undefined && { part }),
-            ...(hasKey && { credential: call.credential }),
-            ...(id !== undefined && { responseId: id }),
-          },
-          quantity: 0n,
-          amount: 0n,
-          list: 0n,
-        },
-      );
-    }
-    sum.quantity += quantity;
-    sum.list += list;
-    sum.amount += list * call.discount / 1_000_000n;
-  };
-  for (const call of bill) {
-    let whole = 0n;
-    for (const part of PARTS) {
-      const quantity = BigInt(call.counts[part]);
-      if (quantity === 0n) continue;
-      const list = quantity * rates(call.model)[part] * call.price;
-      whole += list;
-      if (provider.usageMs !== undefined) add("usage", provider.usageMs, call, part, quantity, 0n);
-      if (!provider.isWhole) add("cost", provider.costMs, call, part, quantity, list);
-    }
-    if (provider.isWhole) add("cost", provider.costMs, call, undefined, 0n, whole);
-    if (provider.usageMs !== undefined) add("usage", provider.usageMs, call, "requests", 1n, 0n);
-  }
-  const rounded = (atto: bigint) => {
-    if (provider.decimals === undefined) return toText(atto);
-    const unit = 10n ** BigInt(18 - provider.decimals);
-    return toText(divideHalfEven(atto, unit) * unit);
-  };
-  return [...sums.values()].map(({ line, quantity, amount, list }) =>
-    line.series === "usage" ? { ...line, quantity: String(quantity) } : {
-      ...line,
-      currency: "USD",
-      amount: rounded(amount),
-      ...(amount !== list && { listAmount: rounded(list) }),
-      ...(provider.hasQuantities && { quantity: String(quantity) }),
-    }
-  );
 }
