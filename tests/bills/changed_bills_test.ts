@@ -89,6 +89,19 @@ for (const { name, ignore, create } of databaseKinds()) {
   });
 
   Deno.test({
+    name: `${name}: a bill of a provider that the ledger has no calls of is compared with none`,
+    ignore,
+    async fn() {
+      await using opened = await open();
+      const { bills } = opened;
+      await bills.book({});
+      await bills.importLines([line({ amount: "2", other: { provider: "Acme" } })], { source: "focus" });
+      const found = await bills.reconcile({ source: "focus" });
+      assert.deepEqual([causesOf(found), found.calls, found.ledger_usd], [{ bypass: 2 }, 0, 0]);
+    },
+  });
+
+  Deno.test({
     name: `${name}: a month is closed as it was compared, once, and not with lines or calls that came later`,
     ignore,
     async fn() {

@@ -14,7 +14,7 @@ import {
   type Store,
   toObjects,
 } from "../../store/mod.ts";
-import { CURRENT_LINES, openMonth, spanOfMonth } from "../reconcile/open_month.ts";
+import { amongProviders, CURRENT_LINES, openMonth, spanOfMonth } from "../reconcile/open_month.ts";
 import { readLatest, type Reads } from "../reconcile/stored_reconciliations.ts";
 import type { BillTerms } from "../sources/bill_terms.ts";
 
@@ -115,7 +115,7 @@ async function readTotals(
     args: [source, from, to, account ?? ""],
   });
   const ledger = await store.readLong({
-    sql: `SELECT coalesce(sum(cost_nano_usd), 0) FROM calls WHERE at >= ? AND at < ?${
+    sql: `SELECT coalesce(sum(cost_nano_usd), 0) FROM calls WHERE at >= ? AND at < ? AND ${
       amongProviders(providers)
     }`,
     args: [from, to, ...providers ?? []],
@@ -133,16 +133,13 @@ async function hasNewerCalls(
   const { from, to } = spanOfMonth(month);
   const { rows } = await store.readLong({
     // By position: what came since is less than the month.
-    sql: `SELECT 1 FROM calls ${NOT_INDEXED} WHERE position > ? AND at >= ? AND at < ?${
+    sql: `SELECT 1 FROM calls ${NOT_INDEXED} WHERE position > ? AND at >= ? AND at < ? AND ${
       amongProviders(providers)
     } LIMIT 1`,
     args: [ledgerPosition, from, to, ...providers ?? []],
   });
   return rows.length > 0;
 }
-
-const amongProviders = (providers: readonly string[] | undefined) =>
-  providers === undefined ? "" : ` AND provider IN (${providers.map(() => "?").join(", ") || "NULL"})`;
 
 /** Returns what has changed of closed months and counts in a month: the first open one after each. */
 export async function readCorrections(

@@ -12,7 +12,7 @@ import {
   tables,
   toObjects,
 } from "../../store/mod.ts";
-import { RateCards } from "./ledger_cells.ts";
+import { readRateCards } from "./ledger_cells.ts";
 import { readReconciliation } from "./stored_reconciliations.ts";
 
 const { calls } = tables;
@@ -29,14 +29,13 @@ type Context = CallContext & { author: Author };
  * @throws {PurserError} `not_found`
  */
 export async function applyCorrections(ctx: Context, reconciliationId: string): Promise<number> {
-  const rates = new RateCards(ctx);
-  await rates.thresholds();
+  const { cards } = await readRateCards(ctx);
   return await changeCalls(ctx, reconciliationId, "applied", "entry_id", (call, { counts }) => {
     const isOwn = call.source !== "log" && call.source !== "otlp" && !call.usage.details &&
       !call.usage.models;
     if (!call.isEstimated || call.planNanoUsd !== undefined || !isOwn) return undefined;
     const usage = usageOf(call.usage, counts);
-    const card = rates.get(call.priceId);
+    const card = cards.get(call.priceId);
     return card && { ...call, usage, isEstimated: false, ...priceOf(card, usage), rates: card };
   });
 }
@@ -47,8 +46,7 @@ export async function applyCorrections(ctx: Context, reconciliationId: string): 
  * @throws {PurserError} `not_found`
  */
 export async function undoCorrections(ctx: Context, reconciliationId: string): Promise<number> {
-  const rates = new RateCards(ctx);
-  await rates.thresholds();
+  const { cards } = await readRateCards(ctx);
   return await changeCalls(ctx, reconciliationId, "undone", "undo_id", (call, { counts, entry }) => {
     if (!entry) return undefined;
     const corrected = usageOf(call.usage, counts);
@@ -56,7 +54,7 @@ export async function undoCorrections(ctx: Context, reconciliationId: string): P
     if (USAGE_FIELDS.some((name) => corrected[name] !== call.usage[name])) return undefined;
     const usage = { ...call.usage };
     USAGE_FIELDS.forEach((name) => usage[name] -= entry[name]);
-    const card = rates.get(call.priceId);
+    const card = cards.get(call.priceId);
     const isRepriced = call.priceId !== entry.priceId;
     return {
       ...call,

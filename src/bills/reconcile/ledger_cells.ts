@@ -13,6 +13,7 @@ import { type Rates, USAGE_FIELDS, usageOf } from "../../pricing/mod.ts";
 import { type Query, type SqlValue, type Store, tables, toObjects, withoutFields } from "../../store/mod.ts";
 import type { LedgerCell } from "./cells.ts";
 import { contextOf, type Dimensions, LONG_CONTEXT_TOKENS, regionOf, speedOf, tierOf } from "./dimensions.ts";
+import { amongProviders } from "./open_month.ts";
 import { type PricedGroup, priceGroup, timesParts } from "./price_group.ts";
 
 export interface LedgerReads {
@@ -48,29 +49,19 @@ export interface LedgerSpan {
 const MAX_DURATION_MS = 2 * HOUR_MS;
 
 /** The rate cards of the ledger, and the lengths of the input from which they have other prices. */
-export class RateCards {
-  readonly #cards = new Map<number, Rates>();
-  #thresholds: number[] | undefined;
+export interface RateCards {
+  /** By the id of the price; a call without one has no card. */
+  cards: ReadonlyMap<number | null | undefined, Rates>;
+  thresholds: readonly number[];
+}
 
-  constructor(readonly ctx: LedgerReads) {}
-
-  async thresholds(): Promise<readonly number[]> {
-    if (this.#thresholds) return this.#thresholds;
-    const { rows } = await this.ctx.store.read({ sql: "SELECT price_id FROM prices" });
-    for (const [id, rates] of await readRates(this.ctx.query, rows.map(([id]) => Number(id)))) {
-      this.#cards.set(id, rates);
-    }
-    const above = [...this.#cards.values()].flatMap(({ tiers }) =>
-      tiers.map(({ aboveInputTokens }) => aboveInputTokens)
-    );
-    return this.#thresholds = [...new Set(above.filter((tokens) => tokens > 0))].sort((one, other) =>
-      one - other
-    );
-  }
-
-  get(priceId: number | null | undefined): Rates | undefined {
-    return priceId == null ? undefined : this.#cards.get(priceId);
-  }
+/** Reads the rate cards of the ledger. */
+export async function readRateCards({ store, query }: LedgerReads): Promise<RateCards> {
+  const { rows } = await store.read({ sql: "SELECT price_id FROM prices" });
+  const cards = await readRates(query, rows.map(([id]) => Number(id)));
+  const tiers = [...cards.values()].flatMap(({ tiers }) => tiers);
+  const above = new Set(tiers.map(({ aboveInputTokens }) => aboveInputTokens).filter((tokens) => tokens > 0));
+  return { cards, thresholds: [...above].sort((one, other) => one - other) };
 }
 
 /** The details of a call that no bill tells apart. */
@@ -83,12 +74,11 @@ const STATED = ["provider", "reported"];
  * ended in it are among them. Calls that a plan pays for are not: no bill has them.
  */
 export async function readLedgerCells(ctx: LedgerReads, span: LedgerSpan): Promise<LedgerCell[]> {
-  const thresholds = await span.rates.thresholds();
   const cells: LedgerCell[] = [];
   // The calls that began before, and then a few hours at a time: a sort of a whole day would take much memory.
   for (let start = span.from - MAX_DURATION_MS; start < span.to; start += MAX_DURATION_MS) {
     const end = Math.min(start + MAX_DURATION_MS, span.to);
-    const rows = toObjects(await ctx.store.readLong(groupsOf(span, thresholds, { start, end })));
+    const rows = toObjects(await ctx.store.readLong(groupsOf(span, { start, end })));
     cells.push(...rows.flatMap((row) => cellOf(factsOfGroup(row, span.widthMs), span)));
   }
   return [...cells, ...await readAdjusted(ctx, span), ...await readNamed(ctx, span)];
@@ -100,8 +90,7 @@ const IS_NAMED =
 const ENDED = "(at + coalesce(duration_ms, 0))";
 
 function groupsOf(
-  { providers, from, widthMs, callsOf }: LedgerSpan,
-  thresholds: readonly number[],
+  { providers, from, widthMs, callsOf, rates: { thresholds } }: LedgerSpan,
   { start, end }: { start: number; end: number },
 ) {
   const tier = thresholds.length === 0
@@ -114,10 +103,8 @@ function groupsOf(
     "adjusts IS NULL",
     `NOT ${IS_ADJUSTED}`,
   ];
-  if (providers) {
-    where.push(`provider IN (${providers.map(() => "?").join(", ")})`);
-    args.push(...providers);
-  }
+  where.push(amongProviders(providers));
+  args.push(...providers ?? []);
   if (callsOf !== undefined) {
     where.push(`(response_id IS NULL OR NOT ${IS_NAMED})`);
     args.push(callsOf);
@@ -194,7 +181,7 @@ function cellOf(facts: CellFacts, span: LedgerSpan): LedgerCell[] {
     ...(upstream?.keyId !== undefined && { credential: upstream.keyId }),
     ...(upstream?.project !== undefined && { project: upstream.project }),
   };
-  const parts = priceGroup({ ...facts, rates: span.rates.get(facts.priceId) });
+  const parts = priceGroup({ ...facts, rates: span.rates.cards.get(facts.priceId) });
   // A request that failed without an answer may not have been one for the provider.
   const isAnswered = !facts.isBroken || parts.length > 0;
   return [{

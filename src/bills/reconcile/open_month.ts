@@ -48,6 +48,10 @@ const COUNTS = "model credential project service_tier is_batch region speed cont
 export const CURRENT_LINES =
   "source = ?1 AND state = 'current' AND starts_at >= ?2 AND starts_at < ?3 AND (?4 = '' OR account = ?4)";
 
+/** Returns the condition for calls of these providers, with a parameter for each; of all if they are undefined. */
+export const amongProviders = (providers: readonly string[] | undefined): string =>
+  providers === undefined ? "true" : `provider IN (${providers.map(() => "?").join(", ") || "NULL"})`;
+
 /**
  * Reads what a month is compared with.
  *

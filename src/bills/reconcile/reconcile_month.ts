@@ -6,7 +6,7 @@ import type { Query, Statement, Store } from "../../store/mod.ts";
 import { checkOpen, readCorrections } from "../periods/periods.ts";
 import type { LedgerCell, NumberedLine } from "./cells.ts";
 import { ATTO_PER_NANO, sizeOf, toNano } from "./exact.ts";
-import { RateCards, readLedgerCells } from "./ledger_cells.ts";
+import { readLedgerCells, readRateCards } from "./ledger_cells.ts";
 import { readDayLines } from "./read_day_lines.ts";
 import { type BilledMonth, type OpenMonth, openMonth, spanOfMonth } from "./open_month.ts";
 import { type Reconciled, Reconciler } from "./reconciler.ts";
@@ -126,7 +126,7 @@ async function compareDays(
   onProgress: (done: number) => void,
 ): Promise<Reconciled> {
   const reconciler = new Reconciler(setup);
-  const rates = new RateCards(ctx);
+  const rates = await readRateCards(ctx);
   const callsOf = hasCalls ? terms.name : undefined;
   const days = (setup.to - setup.from) / DAY_MS;
   const whole = { lines: [] as NumberedLine[], calls: [] as LedgerCell[] };
