@@ -27,7 +27,7 @@ export interface PeriodKey {
 }
 
 /** A month that was closed once. */
-export interface Period {
+interface Period {
   month: string;
   state: Exclude<PeriodState, "open">;
   reconciliationId: string | null;
@@ -51,7 +51,7 @@ export interface Correction {
 const isFixed = ({ state }: Pick<Period, "state">) => state === "closed";
 
 /** Reads the months of a source that were closed once, the first one first. */
-export async function readPeriods(
+async function readPeriods(
   store: Pick<Store, "read">,
   { source, account = "" }: Pick<PeriodKey, "source" | "account">,
 ): Promise<Period[]> {
@@ -81,7 +81,7 @@ export async function readPeriods(
 }
 
 /** Reads a month that was closed once. */
-export async function readPeriod(store: Pick<Store, "read">, key: PeriodKey): Promise<Period | undefined> {
+async function readPeriod(store: Pick<Store, "read">, key: PeriodKey): Promise<Period | undefined> {
   return (await readPeriods(store, key)).find(({ month }) => month === key.month);
 }
 
@@ -190,7 +190,7 @@ function firstOpenAfter(month: string, closed: readonly Period[]): string {
   return next;
 }
 
-export interface PeriodContext {
+interface PeriodContext {
   store: Store;
   query: Query;
   clock: Pick<Clock, "now">;
