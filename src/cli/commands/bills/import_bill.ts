@@ -10,6 +10,7 @@ import {
 import type { BillImport } from "../../../contract/imports/bills.ts";
 import { messageOf, PurserError } from "../../../kernel/errors.ts";
 import { toIso } from "../../../kernel/clock.ts";
+import { toSnakeCase } from "../../../kernel/text.ts";
 import type { CommandContext } from "../../command.ts";
 import { readMonth } from "../../parse/parse_month.ts";
 import { parseSince } from "../../parse/parse_time.ts";
@@ -113,9 +114,7 @@ function addSums(sums: Map<string, string>, { lines }: BillPage): void {
 
 function toWire({ startsAt, endsAt, ...line }: BillPage["lines"][number]): object {
   const given = Object.entries(line).filter(([, value]) => value !== undefined);
-  const named = given.map((
-    [field, value],
-  ) => [field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value]);
+  const named = given.map(([field, value]) => [toSnakeCase(field), value]);
   return { ...Object.fromEntries(named), starts_at: toIso(startsAt), ends_at: toIso(endsAt) };
 }
 
