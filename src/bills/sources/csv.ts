@@ -8,8 +8,7 @@ import { DAY_MS } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { toCamelCase } from "../../kernel/text.ts";
 import type { BillLine } from "../lines/bill_line.ts";
-import { movePoint } from "../lines/decimal.ts";
-import { type Answer, statedOf, timeOf } from "./answer.ts";
+import { type Answer, dollarsOf, statedOf, timeOf } from "./answer.ts";
 import { type BillFile, defineBillSource } from "./bill_source.ts";
 import { readTable, type Row } from "./tables.ts";
 
@@ -72,8 +71,7 @@ function readerOf(file: BillFile, columns: readonly string[]) {
     const of = (field: string) => columnOf.has(field) ? row[columnOf.get(field)!] : undefined;
     const startsAt = timeOf(of("starts_at"), "starts_at");
     const category = (of("category") ?? "usage").toLowerCase();
-    const cents = of("amount_cents");
-    const amount = cents === undefined ? of("amount") : movePoint(cents, -2, "an amount in cents");
+    const amount = dollarsOf(of("amount_cents")) ?? of("amount");
     answer.lines.push({
       series: (of("series") ?? "cost") as BillLine["series"],
       category: BILL_CATEGORIES.includes(category as BillCategory) ? category as BillCategory : "adjustment",
