@@ -1,7 +1,7 @@
 import { PurserError } from "../../kernel/errors.ts";
 import type { importFile } from "../../kernel/files/import_file.ts";
 import { loadDefinitions } from "../../kernel/files/load_definitions.ts";
-import { nearestName } from "../../kernel/nearest_name.ts";
+import { hintOf } from "../../kernel/nearest_name.ts";
 import { usageOf } from "../../pricing/mod.ts";
 import { defineImporter, IMPORTER_CONTRACT, type ImporterKit, type LogImporter } from "./importer.ts";
 import { IMPORTERS } from "./registry.ts";
@@ -35,9 +35,7 @@ export async function loadImporters(
   const unknown = wanted.find((name) => isPlugin(name) && !own.has(name));
   if (unknown !== undefined) {
     const known = [...Object.keys(IMPORTERS), ...own.keys()];
-    const near = nearestName(unknown, known);
-    const hint = near ? `; did you mean ${near}?` : ` (known are ${known.sort().join(", ")})`;
-    throw refuse([`there is no importer ${unknown}${hint}`, ...faults].join("; "));
+    throw refuse([`there is no importer ${unknown}${hintOf(unknown, known)}`, ...faults].join("; "));
   }
   const builtIn = wanted.filter((name) => !isPlugin(name)).map(async (name) =>
     (await IMPORTERS[name]!()).default

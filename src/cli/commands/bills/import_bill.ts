@@ -1,4 +1,4 @@
-import { addDecimals } from "../../../bills/lines/mod.ts";
+import { addBilled } from "../../../bills/lines/mod.ts";
 import {
   type BillPage,
   type BillSource,
@@ -94,22 +94,15 @@ async function importFile(ctx: CommandContext, source: BillSource, path: string)
     checkAccount(source, account ?? "", page);
     account ??= page.account;
     if (bill === undefined && (await begin()).status === "done") return { bill: bill!, isKnown: true };
-    addSums(sums, page);
     for (const line of page.lines) {
       if (lines.length === PART_LINES) await send(false);
+      addBilled(sums, line);
       lines.push(toWire(line));
     }
     for (const [part, count] of Object.entries(page.unknown)) unknown[part] = (unknown[part] ?? 0) + count;
   }
   await send(true);
   return { bill: bill!, sums };
-}
-
-function addSums(sums: Map<string, string>, { lines }: BillPage): void {
-  for (const { series, amount, currency, isEquivalent } of lines) {
-    if (series !== "cost" || amount === undefined || currency === undefined || isEquivalent) continue;
-    sums.set(currency, addDecimals([sums.get(currency) ?? "0", amount]));
-  }
 }
 
 function toWire({ startsAt, endsAt, ...line }: BillPage["lines"][number]): object {
