@@ -15,10 +15,10 @@ export class Answer {
 
   /** Counts a part that is not understood. */
   count(part: string): void {
-    const name = Object.hasOwn(this.unknown, part) || Object.keys(this.unknown).length < 100
-      ? part
-      : "others";
-    this.unknown[name.slice(0, 200)] = (this.unknown[name.slice(0, 200)] ?? 0) + 1;
+    const short = part.slice(0, 200);
+    const isKnown = Object.hasOwn(this.unknown, short) || Object.keys(this.unknown).length < 100;
+    const name = isKnown ? short : "others";
+    this.unknown[name] = (this.unknown[name] ?? 0) + 1;
   }
 
   /** Returns the fields of an object, and counts those that have a value and aren't known; without `known`, all are. */

@@ -41,7 +41,6 @@ export default defineBillSource({
     "The region of inference is not split: an answer has five dimensions at most",
     "Organizations that are ready for HIPAA have no analytics; nor have individual accounts",
   ],
-  series: ["usage", "cost"],
   excludes: ["anthropic-legacy"],
   hasMinutes: true,
   fetch: {

@@ -26,7 +26,6 @@ export default defineBillSource({
     "Costs are estimates by the prices of the API, which are never billed: they are in no sum",
     "Days only, by person or key; cache writes are not split by their lifetime",
   ],
-  series: ["usage", "cost"],
   fetch: {
     ...ANTHROPIC_ACCESS,
     fetchPages: (ctx, { from, to, page }) =>

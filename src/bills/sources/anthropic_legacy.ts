@@ -35,7 +35,6 @@ export default defineBillSource({
     "The costs of the Priority Tier are missing, and the usage of code execution",
     "A request that was blocked has tokens and no cost",
   ],
-  series: ["usage", "cost"],
   excludes: ["anthropic"],
   hasMinutes: true,
   fetch: {

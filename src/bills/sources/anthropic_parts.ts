@@ -29,6 +29,7 @@ export const ANTHROPIC_TERMS = {
   finalAfterDays: 5,
   countsBy: "unknown",
   mapping: 1,
+  series: ["usage", "cost"],
 } as const;
 
 /** The parts by the names of kinds of tokens. */

@@ -106,8 +106,7 @@ async function importFile(ctx: CommandContext, source: BillSource, path: string)
 }
 
 function toWire({ startsAt, endsAt, ...line }: BillPage["lines"][number]): object {
-  const given = Object.entries(line).filter(([, value]) => value !== undefined);
-  const named = given.map(([field, value]) => [toSnakeCase(field), value]);
+  const named = Object.entries(line).map(([field, value]) => [toSnakeCase(field), value]);
   return { ...Object.fromEntries(named), starts_at: toIso(startsAt), ends_at: toIso(endsAt) };
 }
 
