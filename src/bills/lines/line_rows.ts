@@ -37,9 +37,6 @@ export const LINE_COLUMNS = [
 /** The longest text of a line, in characters. */
 const MAX_TEXT = 1_000;
 
-/** Returns the period of a line: the month of its start in UTC, `YYYY-MM`. */
-export const periodOf = ({ startsAt }: Pick<BillLine, "startsAt">): string => toIso(startsAt).slice(0, 7);
-
 /**
  * Returns the row of a line. Decimal numbers lose their exponents and trailing zeros, and no digit.
  *
@@ -52,7 +49,8 @@ export function toRow(line: BillLine): SqlValue[] {
   return [
     hashOf(checked, (field) => !CONTENT.includes(field)),
     hashOf(checked, (field) => CONTENT.includes(field)),
-    ...[periodOf(checked), checked.series, checked.category],
+    toIso(checked.startsAt).slice(0, 7),
+    ...[checked.series, checked.category],
     checked.other === undefined ? null : toCanonicalText(checked.other),
     ...[checked.startsAt, checked.endsAt, checked.isBatch === undefined ? null : Number(checked.isBatch)],
     ...[nano(checked.amount), nano(checked.listAmount), Number(checked.isEquivalent ?? false)],
