@@ -66,9 +66,9 @@ Deno.test("the nearest agent is in the advice, and an agent that is the name of 
   await makeKey(purser, ["call"], { name: "laptop" });
   await addBudget(purser, "Laptop", { agent_id: "laptop" });
   assert.equal((await check(purser, "budgets")).status, "ok");
-  await addBudget(purser, "It's all", { agent_id: "reseacher" });
+  await addBudget(purser, "It's all", { agent_id: "research" });
   const { detail, advice } = await check(purser, "budgets");
-  assert.match(detail, /; It's all is for agent reseacher, of which there is nothing$/);
+  assert.match(detail, /; It's all is for agent research, of which there is nothing$/);
   assert.equal(
     advice,
     "Check the agent's name: purser budgets set 'It'\\''s all' --agent researcher",
@@ -80,12 +80,12 @@ Deno.test("an enabled alert rule of an agent of which there is nothing is a warn
   await purser.api("PUT", "/agents/researcher", { model: "demo:echo" });
   const rule = { threshold_type: "per_day_usd", threshold_usd: 1, severity: "info" };
   await add(purser, "/alerts/rules", { ...rule, name: "Fine", agent_id: "researcher" });
-  await add(purser, "/alerts/rules", { ...rule, name: "Off", agent_id: "resarcher", enabled: false });
+  await add(purser, "/alerts/rules", { ...rule, name: "Off", agent_id: "research", enabled: false });
   assert.doesNotMatch((await check(purser, "alert rules")).detail, /nothing/);
-  await add(purser, "/alerts/rules", { ...rule, name: "Lost", agent_id: "resarcher" });
+  await add(purser, "/alerts/rules", { ...rule, name: "Lost", agent_id: "research" });
   const { status, detail, advice } = await check(purser, "alert rules");
   assert.equal(status, "warning");
-  assert.match(detail, /^2 enabled, 1 disabled; Lost is for agent resarcher, of which there is nothing/);
+  assert.match(detail, /^2 enabled, 1 disabled; Lost is for agent research, of which there is nothing/);
   assert.equal(advice, "Check the agent's name: purser alerts set Lost --agent researcher");
 });
 
