@@ -28,7 +28,7 @@ export async function loadAllSources(
   load?: typeof importFile,
 ): Promise<BillSource[]> {
   const builtIn = await Promise.all(Object.values(BILL_SOURCES).map(async (load) => (await load()).default));
-  const { found } = await loadOwn(plugins, load);
+  const { found } = await loadDefinitions(plugins, makeSource, KIND, load);
   return [...builtIn, ...found].sort((a, b) => a.name < b.name ? -1 : 1);
 }
 
@@ -39,7 +39,7 @@ export async function loadSource(
   load?: typeof importFile,
 ): Promise<BillSource> {
   if (Object.hasOwn(BILL_SOURCES, name)) return (await BILL_SOURCES[name]!()).default;
-  const { found, faults } = await loadOwn(plugins, load);
+  const { found, faults } = await loadDefinitions(plugins, makeSource, KIND, load);
   const source = found.find((each) => each.name === name);
   if (source) return source;
   const known = [...Object.keys(BILL_SOURCES), ...found.map(({ name }) => name)];
@@ -49,14 +49,7 @@ export async function loadSource(
   );
 }
 
-/** Loads the sources of modules. */
-async function loadOwn(plugins: readonly string[], load: typeof importFile | undefined) {
-  const loaded = await loadDefinitions(plugins, makeSource, load);
-  const names = loaded.found.map(({ name }) => name);
-  const twice = names.find((name, index) => names.indexOf(name) < index);
-  if (twice === undefined) return loaded;
-  throw new PurserError("invalid", `Cannot use the source of bills ${twice}: several modules define it`);
-}
+const KIND = { noun: "source of bills", builtIn: BILL_SOURCES };
 
 /** Runs a module's default export, and checks the source that it returns. */
 async function makeSource(make: unknown, onSource: () => void): Promise<BillSource> {
@@ -83,7 +76,6 @@ function findFault(made: unknown): string | undefined {
   if (typeof name !== "string" || !/^[a-z][a-z0-9-]{0,31}$/.test(name)) {
     return "its name must consist of lowercase letters, digits and -, at most 32";
   }
-  if (Object.hasOwn(BILL_SOURCES, name)) return `${name} is the name of a built-in source`;
   if (!title || !seen || !Array.isArray(holes) || !Array.isArray(series)) {
     return "its title, seen, holes or series are missing";
   }
