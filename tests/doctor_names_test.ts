@@ -89,6 +89,18 @@ Deno.test("an enabled alert rule of an agent of which there is nothing is a warn
   assert.equal(advice, "Check the agent's name: purser alerts set Lost --agent researcher");
 });
 
+Deno.test("a budget of several subjects without calls, and one of a revoked key besides, are named by the key's name", async () => {
+  await using purser = await openTestPurser();
+  const { keyId } = await makeKey(purser, ["call"], { name: "laptop" });
+  await addBudget(purser, "Opus", { key_id: "laptop", model: "claude-opus-*" });
+  const unused = await check(purser, "budgets");
+  assert.match(unused.detail, /; Opus is for key laptop, model claude-opus-\*, of which there are no calls$/);
+  assert.equal(unused.advice, "Check its names: purser budgets show Opus");
+  await purser.api("DELETE", `/keys/${keyId}`);
+  const { detail } = await check(purser, "budgets");
+  assert.ok(detail.endsWith(`; Opus is for key laptop (${keyId}), which was revoked`), detail);
+});
+
 Deno.test("an alert rule of a tag that no call has is a warning, and says so in its list and its page", async () => {
   await using purser = await openTestPurser();
   await purser.api("POST", "/costs/events", [{ ...EVENT, tags: { customer: "acme" } }]);
