@@ -4,6 +4,7 @@ import type { ConfigFile } from "./file/parse_config_file.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { systemCodeOf, systemReason } from "../kernel/system_errors.ts";
 import { withoutUndefined } from "../kernel/records.ts";
+import { toCamelCase } from "../kernel/text.ts";
 import { readTextFile } from "../kernel/files/read_text_file.ts";
 import { chooseTarget } from "./choose_target.ts";
 import { nameChannels } from "./channels.ts";
@@ -144,9 +145,7 @@ function limitsOf({ limits = {} }: ConfigFile): Pick<Config, "limits" | "request
 /** Returns an object with its keys in camel case, without those that have no value. */
 function inCamelCase(object: object): Record<string, unknown> {
   const entries = Object.entries(withoutUndefined(object));
-  return Object.fromEntries(
-    entries.map(([key, value]) => [key.replaceAll(/_(\w)/g, (_, letter) => letter.toUpperCase()), value]),
-  );
+  return Object.fromEntries(entries.map(([key, value]) => [toCamelCase(key), value]));
 }
 
 /** Finds the path of the config file: an explicit one, or the user's default, which need not exist. */

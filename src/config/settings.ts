@@ -2,6 +2,7 @@ import { DEFAULT_MAX_BODY_BYTES } from "../contract/limits.ts";
 import { DURABILITIES, PRICE_UPDATES } from "../contract/values.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../kernel/log.ts";
 import { parseDownloadUrl } from "../kernel/loopback_host.ts";
+import { toSnakeCase } from "../kernel/text.ts";
 import { MAX_MONTH_START_DAY, readTimeZone, UTC, WEEK_DAYS } from "../contract/calendars/zones.ts";
 import { oneOf, pickSetting, RANK, readText, wholeNumber } from "./pick_setting.ts";
 
@@ -96,7 +97,7 @@ export type Settings = { -readonly [Name in keyof typeof SETTINGS]: ValueOf<(typ
 
 /** The rows by name, each with its names in the config file, the environment and the command line. */
 export const SETTING_ROWS = Object.entries<SettingRow>(SETTINGS).map(([name, row]) => {
-  const key = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const key = toSnakeCase(name);
   const optionName = key.replaceAll("_", "-");
   return { name: name as keyof Settings, key, variable: `PURSER_${key.toUpperCase()}`, optionName, ...row };
 });

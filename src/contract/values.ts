@@ -282,3 +282,46 @@ export type SharedRule = typeof SHARED_RULES[number];
 
 /** The formats of a statement. */
 export const STATEMENT_FORMATS = ["csv", "json", "html"] as const;
+
+/** The names of the built-in sources of bills. */
+export const BILL_SOURCE_NAMES = [
+  "anthropic",
+  "anthropic-claude-code",
+  "anthropic-legacy",
+  "copilot",
+  "csv",
+  "cursor",
+  "focus",
+  "openai",
+  "openrouter",
+  "openrouter-activity",
+  "vercel",
+] as const;
+export type BillSourceName = typeof BILL_SOURCE_NAMES[number];
+
+/** The two series that a provider may publish: what was used, and what it costs. Only amounts of `cost` are billed. */
+export const BILL_SERIES = ["usage", "cost"] as const;
+export type BillSeries = typeof BILL_SERIES[number];
+
+/** The categories of a line of a bill, as FOCUS has them, and `fee`, such as a marketplace's. Only `usage` is of calls. */
+export const BILL_CATEGORIES = ["usage", "purchase", "fee", "tax", "credit", "adjustment"] as const;
+export type BillCategory = typeof BILL_CATEGORIES[number];
+
+/** The optional texts of a line of a bill, of which its columns, its fields in camelCase and its schemas are made. */
+export const BILL_LINE_TEXTS = [
+  "response_id",
+  "model",
+  "part",
+  "sku",
+  "credential",
+  "project",
+  "actor",
+  "service_tier",
+  "region",
+  "speed",
+  "context",
+  "unit",
+  "currency",
+] as const;
+/** Its decimal numbers, which are kept as texts. */
+export const BILL_LINE_DECIMALS = ["quantity", "amount", "list_amount"] as const;

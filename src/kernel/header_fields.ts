@@ -39,3 +39,11 @@ export function fieldsOf(headers: Readonly<Record<string, string>>): Pick<Header
   for (const name in headers) fields.set(name.toLowerCase(), headers[name]!);
   return { get: (name) => fields.get(name) ?? null };
 }
+
+/** Parses the header `Retry-After`: seconds or an HTTP date (RFC 9110, 10.2.3) to milliseconds from now. */
+export function parseRetryAfter(value: string | null | undefined, now: number): number | undefined {
+  const text = value?.trim() ?? "";
+  const isDate = /^[A-Z][a-z]+,? .*\d{2}:\d{2}:\d{2}/.test(text);
+  const delay = /^\d+$/.test(text) ? Number(text) * 1000 : isDate ? Date.parse(text) - now : NaN;
+  return delay >= 0 ? delay : undefined;
+}

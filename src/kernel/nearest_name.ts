@@ -10,6 +10,12 @@ export function nearestName(name: string, known: readonly string[]): string | un
   return ranked[0]?.candidate;
 }
 
+/** Returns what a message says after an unknown name: the known one that is meant, or all of them. */
+export function hintOf(name: string, known: readonly string[]): string {
+  const near = nearestName(name, known);
+  return near ? `; did you mean ${near}?` : ` (known are ${known.toSorted().join(", ")})`;
+}
+
 function distanceOf(typed: string, candidate: string): number {
   if (typed === candidate) return 0;
   return typed.length > 2 && candidate.startsWith(typed) ? 1 : editDistance(typed, candidate);

@@ -67,3 +67,16 @@ export function escapeJson(json: string): string {
       ).join(""),
   );
 }
+
+/** The type of a name in snake_case as a name in camelCase. */
+export type CamelCase<Name extends string> = Name extends `${infer Head}_${infer Rest}`
+  ? `${Head}${Capitalize<CamelCase<Rest>>}`
+  : Name;
+
+/** Returns a name in snake_case as a name in camelCase. */
+export const toCamelCase = <Name extends string>(name: Name) =>
+  name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()) as CamelCase<Name>;
+
+/** Returns a name in camelCase as a name in snake_case. */
+export const toSnakeCase = (name: string): string =>
+  name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

@@ -5,6 +5,9 @@ import assert from "node:assert/strict";
  * what may go wrong. No live API was asked: the forms are those of the documents that `seen` of each source names.
  */
 
+/** The key, which is to be found in no database, log or message. */
+export const KEY = "MARKED-bill-key-0123456789";
+
 /** A bill of a source for 2026-11-24 and 25, and the API that answers with it. */
 export interface FakeBill {
   source: string;
@@ -67,7 +70,7 @@ const openaiCost = (value: string, item: string, more = "") =>
 export const FAKE_BILLS: readonly FakeBill[] = [
   {
     source: "anthropic",
-    key: ["x-api-key", "KEY"],
+    key: ["x-api-key", KEY],
     rows(url) {
       const isCost = url.pathname.endsWith("/cost");
       if (!url.pathname.startsWith("/v1/organizations/analytics/")) return { fault: "no such report" };
@@ -90,7 +93,7 @@ export const FAKE_BILLS: readonly FakeBill[] = [
   },
   {
     source: "anthropic-legacy",
-    key: ["x-api-key", "KEY"],
+    key: ["x-api-key", KEY],
     rows(url) {
       if (!isOn(url, "starting_at", "ending_at")) return [];
       const isCost = url.pathname === "/v1/organizations/cost_report";
@@ -118,7 +121,7 @@ export const FAKE_BILLS: readonly FakeBill[] = [
   },
   {
     source: "anthropic-claude-code",
-    key: ["x-api-key", "KEY"],
+    key: ["x-api-key", KEY],
     rows: (url) =>
       url.searchParams.get("starting_at") !== DAY ? [] : [
         `{"date":"${DAY}T00:00:00Z","actor":{"type":"user_actor","email_address":"ada@example.com"},"customer_type":"subscription",` +
@@ -136,7 +139,7 @@ export const FAKE_BILLS: readonly FakeBill[] = [
   },
   {
     source: "openai",
-    key: ["authorization", "Bearer KEY"],
+    key: ["authorization", `Bearer ${KEY}`],
     rows(url) {
       const [start, end] = ["start_time", "end_time"].map((name) =>
         Number(url.searchParams.get(name)) * 1_000
@@ -173,7 +176,7 @@ export const FAKE_BILLS: readonly FakeBill[] = [
   },
   {
     source: "openrouter",
-    key: ["authorization", "Bearer KEY"],
+    key: ["authorization", `Bearer ${KEY}`],
     rows(url, body) {
       assert.equal(url.pathname, "/api/v1/analytics/query");
       const { start, end } = body.time_range as { start: string; end: string };
@@ -203,7 +206,7 @@ export const FAKE_BILLS: readonly FakeBill[] = [
   },
   {
     source: "openrouter-activity",
-    key: ["authorization", "Bearer KEY"],
+    key: ["authorization", `Bearer ${KEY}`],
     rows: (url) =>
       url.pathname !== "/api/v1/activity"
         ? { fault: "no such path" }
@@ -222,7 +225,7 @@ export const FAKE_BILLS: readonly FakeBill[] = [
   },
   {
     source: "vercel",
-    key: ["authorization", "Bearer KEY"],
+    key: ["authorization", `Bearer ${KEY}`],
     rows: (url) =>
       url.pathname !== "/v1/report"
         ? { fault: "no such path" }
@@ -242,7 +245,7 @@ export const FAKE_BILLS: readonly FakeBill[] = [
   {
     source: "copilot",
     account: "acme",
-    key: ["authorization", "Bearer KEY"],
+    key: ["authorization", `Bearer ${KEY}`],
     rows: (url) =>
       url.pathname !== "/organizations/acme/settings/billing/ai_credit/usage"
         ? { fault: "no such organization" }
@@ -264,7 +267,7 @@ export const FAKE_BILLS: readonly FakeBill[] = [
   },
   {
     source: "cursor",
-    key: ["authorization", `Basic ${btoa("KEY:")}`],
+    key: ["authorization", `Basic ${btoa(`${KEY}:`)}`],
     rows(url, { startDate, endDate }) {
       assert.equal(url.pathname, "/teams/filtered-usage-events");
       const at = Date.parse(`${DAY}T10:00:00Z`);
@@ -304,15 +307,13 @@ export interface Mishaps {
 /** Returns a `fetch` that answers as the API of a bill does, and counts its answers. */
 export function fakeApi(bill: FakeBill, mishaps: Mishaps = {}) {
   const asked: string[] = [];
-  const keyed = [bill.key[0], bill.key[1].replace("KEY", KEY)] as const;
-  const cursorKey = ["authorization", `Basic ${btoa(`${KEY}:`)}`] as const;
   const fetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
     const url = new URL(input instanceof Request ? input.url : input);
     if (mishaps.endsAfter !== undefined && asked.length >= mishaps.endsAfter) {
       throw new TypeError("connection reset");
     }
     asked.push(url.href);
-    const [header, value] = bill.source === "cursor" ? cursorKey : keyed;
+    const [header, value] = bill.key;
     const headers = new Headers(init?.headers);
     const refuse = (status: number, message: string) => Response.json({ error: { message } }, { status });
     if (headers.get(header) !== value) return refuse(401, `invalid key ${headers.get(header)}`);
@@ -347,9 +348,6 @@ export function fakeApi(bill: FakeBill, mishaps: Mishaps = {}) {
   };
   return { fetch: fetch as typeof globalThis.fetch, asked, mishaps };
 }
-
-/** The key, which is to be found in no database, log or message. */
-export const KEY = "MARKED-bill-key-0123456789";
 
 const hashOf = async (text: string) =>
   [...new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)))].slice(0, 6).join(

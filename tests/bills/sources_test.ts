@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { importDueBills, loadSource } from "../../src/bills/import/mod.ts";
-import { addDecimals } from "../../src/bills/lines/mod.ts";
+import { importDueBills, loadAllSources, loadSource } from "../../src/bills/import/mod.ts";
+import { addDecimals } from "../../src/bills/lines/decimal.ts";
 import { BILL_SOURCES } from "../../src/bills/sources/registry.ts";
 import type { BillSource } from "../../src/bills/sources/bill_source.ts";
+import type { BillSourceModule } from "../../src/bills/sources/mod.ts";
 import { loadConfig } from "../../src/config/mod.ts";
 import { DAY_MS, fixedClock } from "../../src/kernel/clock.ts";
 import { openTestPurser } from "../harness/test_purser.ts";
@@ -72,6 +73,23 @@ Deno.test("every source with an API has a fake one, and says what it is written 
     assert.equal(source.name, name);
     assert.match(source.seen, /^2026-\d\d-\d\d[,:] ./);
     assert.ok(source.holes.length > 0 && source.title !== "");
+  }
+});
+
+Deno.test("a source that two modules define is refused", async () => {
+  const make: BillSourceModule = ({ defineBillSource, readTable }) =>
+    defineBillSource({
+      ...{ name: "acme", title: "Acme", seen: "2026", provider: null, delayMs: 0, finalAfterDays: 1 },
+      ...{ countsBy: "unknown", mapping: 1, holes: [], series: ["cost"] },
+      readFile: (file) => readTable(file, () => () => undefined),
+    });
+  const load = () => Promise.resolve({ default: make });
+  assert.equal((await loadSource("acme", ["/a.ts"], load)).title, "Acme");
+  for (const loadAny of [loadAllSources, loadSource.bind(null, "acme")]) {
+    await assert.rejects(
+      loadAny(["/a.ts", "/b.ts"], load),
+      /source of bills acme: several modules define it/,
+    );
   }
 });
 

@@ -1,5 +1,7 @@
 import { type Clock, MINUTE_MS } from "../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
+import { readText } from "../../kernel/files/download.ts";
+import { parseRetryAfter } from "../../kernel/header_fields.ts";
 import { parseWithNumberTexts } from "../../kernel/json/number_texts.ts";
 import { withoutRedirects } from "../../kernel/single_send.ts";
 import { BillRefusal, type BillRequest, type BillSource, type FetchContext } from "../sources/bill_source.ts";
@@ -39,6 +41,7 @@ export function createAsk(
 ): FetchContext["ask"] {
   const origin = (baseUrl ?? access!.origin).replace(/\/+$/, "");
   const say = (state: string) => `Cannot read the bill of ${name}: ${state}`;
+  const tooLarge = () => new BillRefusal(200, "provider_error", say("the answer is over 64 MiB"));
   const send = withoutRedirects(ctx.fetch, (reason) => new BillRefusal(302, "provider_error", say(reason)));
   return async (request) => {
     const over = new AbortController();
@@ -59,7 +62,7 @@ export function createAsk(
         ...(body !== undefined && { body: JSON.stringify(body) }),
         signal,
       });
-      text = await readText(response);
+      text = await readText(response.body ?? [], MAX_BYTES, tooLarge);
     } catch (error) {
       if (error instanceof PurserError) throw error;
       throw new BillBusy(
@@ -72,7 +75,7 @@ export function createAsk(
     const { status } = response;
     if (status >= 500 || PASSING.includes(status)) {
       throw new BillBusy(
-        readRetryAfter(response, ctx.clock.now()),
+        parseRetryAfter(response.headers.get("retry-after"), ctx.clock.now()),
         say(`${origin} answers with status ${status}`),
       );
     }
@@ -103,27 +106,6 @@ function pathOf({ path, query = {} }: BillRequest): string {
     }
   }
   return parameters.size === 0 ? path : `${path}?${parameters}`;
-}
-
-async function readText(response: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > MAX_BYTES) {
-      throw new BillRefusal(200, "provider_error", "Cannot read a bill: the answer is over 64 MiB");
-    }
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
-}
-
-/** Reads seconds or a date to milliseconds from now. */
-function readRetryAfter({ headers }: Response, now: number): number | undefined {
-  const text = headers.get("retry-after")?.trim() ?? "";
-  const delay = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - now;
-  return delay >= 0 ? delay : undefined;
 }
 
 /** Returns the beginning of the message in the JSON of an error. */

@@ -73,14 +73,7 @@ export async function stepImport(ctx: BillContext, range: BillRange): Promise<Im
   checkRange(source, { from, to, account, now: ctx.clock.now() });
   const isByMinute = range.isByMinute === true && source.hasMinutes === true;
   const { key, baseUrl } = await readAccess(ctx, source, account);
-  const queryHash = hashOf({
-    contract: BILL_CONTRACT,
-    mapping: source.mapping,
-    account,
-    from,
-    to,
-    isByMinute,
-  });
+  const queryHash = hashOf(source, { account, from, to, isByMinute });
   // Days that have not begun have no lines, and some APIs refuse them.
   const tomorrow = startOf("day", ctx.clock.now(), 1);
   const query = { source: source.name, account, from, to: Math.min(to, tomorrow), queryHash };
@@ -171,27 +164,12 @@ export interface FileToImport {
  * before is answered with that import.
  */
 export async function beginFile(ctx: BillContext, file: FileToImport): Promise<BillImport> {
-  const { account = "", sha256, how, from, to } = file;
+  const { account = "", sha256, how, from = 0, to = 0 } = file;
   const source = await loadSource(file.source, ctx.plugins);
   const known = await findImport(ctx, { source: source.name, account, sha256 });
   if (known) return known;
-  const queryHash = hashOf({
-    contract: BILL_CONTRACT,
-    mapping: source.mapping,
-    account,
-    sha256,
-    how,
-    from,
-    to,
-  });
-  return await beginImport(ctx, {
-    source: source.name,
-    account,
-    from: from ?? 0,
-    to: to ?? 0,
-    queryHash,
-    sha256,
-  });
+  const queryHash = hashOf(source, { account, sha256, how, from, to });
+  return await beginImport(ctx, { source: source.name, account, from, to, queryHash, sha256 });
 }
 
 /** A part of the lines of a file. */
@@ -232,7 +210,8 @@ async function spanOfLines({ store }: BillContext, importId: string): Promise<[n
   return rows[0]!.map((at) => Number(at ?? 0)) as [number, number];
 }
 
-const hashOf = (query: object) => createHash("sha256").update(JSON.stringify(query)).digest("hex");
+const hashOf = ({ mapping }: BillSource, query: object) =>
+  createHash("sha256").update(JSON.stringify({ contract: BILL_CONTRACT, mapping, ...query })).digest("hex");
 
 function checkRange(
   { name, fetch, readFile }: BillSource,

@@ -1,10 +1,4 @@
-/** The two series that a provider may publish: what was used, and what it costs. Only amounts of `cost` are billed. */
-export const BILL_SERIES = ["usage", "cost"] as const;
-export type BillSeries = typeof BILL_SERIES[number];
-
-/** The categories of a line of a bill, as FOCUS has them, and `fee`, such as a marketplace's. Only `usage` is of calls. */
-export const BILL_CATEGORIES = ["usage", "purchase", "fee", "tax", "credit", "adjustment"] as const;
-export type BillCategory = typeof BILL_CATEGORIES[number];
+import type { BillCategory, BillSeries } from "../../contract/values.ts";
 
 /**
  * One line of a provider's bill, in the form that all sources are read into: one priced part, in one bucket of time, with one value of
@@ -56,26 +50,3 @@ export interface BillLine {
   /** True for the price by the API of calls that a subscription pays for: it is never billed. */
   isEquivalent?: boolean;
 }
-
-/** The fields that tell the lines of one source and account apart: a later line with the same values is a revision. */
-export const NATURAL_KEY = [
-  "series",
-  "category",
-  "startsAt",
-  "endsAt",
-  "responseId",
-  "model",
-  "part",
-  "sku",
-  "credential",
-  "project",
-  "actor",
-  "serviceTier",
-  "region",
-  "speed",
-  "context",
-  "isBatch",
-  "other",
-  "currency",
-  "isEquivalent",
-] as const satisfies readonly (keyof BillLine)[];

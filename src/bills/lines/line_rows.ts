@@ -1,41 +1,24 @@
 import { createHash } from "node:crypto";
+import { BILL_CATEGORIES, BILL_LINE_DECIMALS, BILL_LINE_TEXTS, BILL_SERIES } from "../../contract/values.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { toCanonicalText } from "../../kernel/json/canonical_json.ts";
 import { roundUsd } from "../../kernel/money.ts";
 import { withoutUndefined } from "../../kernel/records.ts";
+import { toCamelCase } from "../../kernel/text.ts";
 import { type SqlValue, type Store, toObjects } from "../../store/mod.ts";
-import { BILL_CATEGORIES, BILL_SERIES, type BillLine, NATURAL_KEY } from "./bill_line.ts";
+import type { BillLine } from "./bill_line.ts";
 import { formatDecimal, parseDecimal } from "./decimal.ts";
 
 /* The rows of the lines of bills. */
 
-const TEXTS = [
-  ...[
-    "responseId",
-    "model",
-    "part",
-    "sku",
-    "credential",
-    "project",
-    "actor",
-    "serviceTier",
-    "region",
-    "speed",
-  ],
-  ...["context", "quantity", "unit", "amount", "listAmount", "currency"],
-] as const satisfies readonly (keyof BillLine)[];
-const DECIMALS = ["quantity", "amount", "listAmount"] as const;
+const TEXT_COLUMNS = [...BILL_LINE_TEXTS, ...BILL_LINE_DECIMALS];
+const DECIMALS = BILL_LINE_DECIMALS.map(toCamelCase);
+const TEXTS = [...BILL_LINE_TEXTS.map(toCamelCase), ...DECIMALS];
+/** The fields that a revision may change: lines of one source and account are told apart by all others. */
+const CONTENT: readonly string[] = [...DECIMALS, "unit"];
 
-const columnOf = (field: string) => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-
-/** The columns of a line, in the order of the values that `toRow()` returns. */
-export const LINE_COLUMNS = [
-  ...["natural_key", "content", "month", "series", "category", "starts_at", "ends_at", "is_batch", "other"],
-  ...["amount_nano_usd", "list_nano_usd", "is_equivalent"],
-  ...TEXTS.map(columnOf),
-];
-/** Those of them that are integers. */
+/** The columns of a line that are integers. */
 export const LINE_INTEGERS = [
   "starts_at",
   "ends_at",
@@ -44,12 +27,15 @@ export const LINE_INTEGERS = [
   "list_nano_usd",
   "is_equivalent",
 ];
+/** All columns of a line, in the order of the values that `toRow()` returns. */
+export const LINE_COLUMNS = [
+  ...["natural_key", "content", "month", "series", "category", "other"],
+  ...LINE_INTEGERS,
+  ...TEXT_COLUMNS,
+];
 
 /** The longest text of a line, in characters. */
 const MAX_TEXT = 1_000;
-
-/** Returns the period of a line: the month of its start in UTC, `YYYY-MM`. */
-export const periodOf = ({ startsAt }: Pick<BillLine, "startsAt">): string => toIso(startsAt).slice(0, 7);
 
 /**
  * Returns the row of a line. Decimal numbers lose their exponents and trailing zeros, and no digit.
@@ -61,23 +47,22 @@ export function toRow(line: BillLine): SqlValue[] {
   const isUsd = checked.currency === "USD";
   const nano = (amount: string | undefined) => amount === undefined || !isUsd ? null : roundUsd(amount);
   return [
-    hashOf(pick(checked, (field) => (NATURAL_KEY as readonly string[]).includes(field))),
-    hashOf(pick(checked, (field) => !(NATURAL_KEY as readonly string[]).includes(field))),
-    periodOf(checked),
-    ...[checked.series, checked.category, checked.startsAt, checked.endsAt],
-    checked.isBatch === undefined ? null : Number(checked.isBatch),
+    hashOf(checked, (field) => !CONTENT.includes(field)),
+    hashOf(checked, (field) => CONTENT.includes(field)),
+    toIso(checked.startsAt).slice(0, 7),
+    ...[checked.series, checked.category],
     checked.other === undefined ? null : toCanonicalText(checked.other),
+    ...[checked.startsAt, checked.endsAt, checked.isBatch === undefined ? null : Number(checked.isBatch)],
     ...[nano(checked.amount), nano(checked.listAmount), Number(checked.isEquivalent ?? false)],
     ...TEXTS.map((field) => checked[field] ?? null),
   ];
 }
 
-const pick = (line: BillLine, has: (field: string) => boolean) =>
-  Object.fromEntries(Object.entries(line).filter(([field]) => has(field)));
-
-/** 128 bits: two lines of one source never have the same by chance. */
-const hashOf = (value: object) =>
-  createHash("sha256").update(toCanonicalText(value)).digest("hex").slice(0, 32);
+/** Returns 128 bits: two lines of one source never have the same by chance. */
+function hashOf(line: BillLine, has: (field: string) => boolean): string {
+  const picked = Object.fromEntries(Object.entries(line).filter(([field]) => has(field)));
+  return createHash("sha256").update(toCanonicalText(picked)).digest("hex").slice(0, 32);
+}
 
 function checkLine(given: BillLine): BillLine {
   const line = withoutUndefined(given) as BillLine;
@@ -186,6 +171,6 @@ function fromRow(row: Record<string, SqlValue>): KeptLine {
     other: row.other === null ? undefined : JSON.parse(row.other as string),
     isEquivalent: Number(row.is_equivalent) !== 0 || undefined,
     amountNanoUsd: row.amount_nano_usd === null ? undefined : BigInt(row.amount_nano_usd as bigint),
-    ...Object.fromEntries(TEXTS.map((field) => [field, text(columnOf(field))])),
+    ...Object.fromEntries(TEXT_COLUMNS.map((column) => [toCamelCase(column), text(column)])),
   }) as unknown as KeptLine;
 }

@@ -1,2 +1,2 @@
-/** Exact decimal numbers. */
-export { addDecimals } from "./decimal.ts";
+/** The sums of the lines of bills. */
+export { addBilled } from "./add_billed.ts";

@@ -1,6 +1,6 @@
 import type { Cause } from "../../contract/bills/causes.ts";
 import { toIso } from "../../kernel/clock.ts";
-import type { BillCategory } from "../lines/bill_line.ts";
+import type { BillCategory } from "../../contract/values.ts";
 import { type Cell, explain, REQUESTS } from "./cells.ts";
 import { MICRO } from "./exact.ts";
 

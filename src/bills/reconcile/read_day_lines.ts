@@ -1,16 +1,14 @@
-import type { Store } from "../../store/mod.ts";
-import type { BillLine } from "../lines/bill_line.ts";
+import { BILL_LINE_DECIMALS, BILL_LINE_TEXTS } from "../../contract/values.ts";
+import { toCamelCase } from "../../kernel/text.ts";
+import type { SqlValue, Store } from "../../store/mod.ts";
 import type { NumberedLine } from "./cells.ts";
 import { CURRENT_LINES } from "./open_month.ts";
 
 /** The texts of a line that are compared. */
-const TEXTS =
-  "series category response_id model part sku credential project service_tier region speed context quantity amount list_amount currency"
-    .split(" ");
-
-const FIELDS = TEXTS.map((column) =>
-  column.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()) as keyof BillLine
+const TEXTS = ["series", "category", ...BILL_LINE_TEXTS, ...BILL_LINE_DECIMALS].filter((column) =>
+  column !== "actor" && column !== "unit"
 );
+const FIELDS = TEXTS.map(toCamelCase);
 
 /** Reads the lines of a bill that start in [from, to): of a day there may be many, so only what is compared. */
 export async function readDayLines(

@@ -1,7 +1,9 @@
+import { DAY_MS } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { isRecord } from "../../kernel/records.ts";
 import type { BillLine } from "../lines/bill_line.ts";
-import { parseDecimal } from "../lines/decimal.ts";
+import { movePoint, parseDecimal } from "../lines/decimal.ts";
+import type { BillPage } from "./bill_source.ts";
 
 /** The fields of an object of an answer, in which each number is a text. */
 export type Fields = Readonly<Record<string, unknown>>;
@@ -13,19 +15,19 @@ export class Answer {
 
   /** Counts a part that is not understood. */
   count(part: string): void {
-    const name = Object.hasOwn(this.unknown, part) || Object.keys(this.unknown).length < 100
-      ? part
-      : "others";
-    this.unknown[name.slice(0, 200)] = (this.unknown[name.slice(0, 200)] ?? 0) + 1;
+    const short = part.slice(0, 200);
+    const isKnown = Object.hasOwn(this.unknown, short) || Object.keys(this.unknown).length < 100;
+    const name = isKnown ? short : "others";
+    this.unknown[name] = (this.unknown[name] ?? 0) + 1;
   }
 
-  /** Returns the fields of an object, and counts those that have a value and aren't known. */
-  fields(value: unknown, what: string, known: readonly string[]): Fields {
+  /** Returns the fields of an object, and counts those that have a value and aren't known; without `known`, all are. */
+  fields(value: unknown, what: string, known?: readonly string[]): Fields {
     if (!isRecord(value)) {
       throw new PurserError("provider_error", `Cannot read the answer: ${what} is no object`);
     }
     for (const [name, field] of Object.entries(value)) {
-      if (field !== null && !known.includes(name)) this.count(`field ${what}.${name}`);
+      if (field !== null && known?.includes(name) === false) this.count(`field ${what}.${name}`);
     }
     return value;
   }
@@ -47,9 +49,30 @@ export class Answer {
         : parseDecimal(quantity, `the count of ${part}`);
       if (quantity === undefined || units === 0n) continue;
       if (units < 0n) this.count(`negative ${part}`);
-      this.lines.push({ ...line, part, quantity, unit: unitOf(part) });
+      const unit = part.endsWith("_tokens") ? "tokens" : part.replace(/^.*_/, "");
+      this.lines.push({ ...line, part, quantity, unit });
     }
   }
+
+  /** Returns the page of what was collected. */
+  page(more: Omit<BillPage, "lines" | "unknown"> = {}): BillPage {
+    return { lines: this.lines, unknown: this.unknown, ...more };
+  }
+}
+
+/** Reads an answer of the form `{data, has_more, next_page}`; `known` are further fields of it. */
+export function readEntries(
+  body: unknown,
+  add: (answer: Answer, entry: unknown) => void,
+  known: readonly string[] = [],
+): BillPage {
+  const answer = new Answer();
+  const { data, has_more, next_page } = answer.fields(body, "answer", [
+    ...["data", "has_more", "next_page"],
+    ...known,
+  ]);
+  for (const entry of answer.list(data, "data")) add(answer, entry);
+  return answer.page({ next: textOf(has_more) === "true" ? textOf(next_page) : undefined });
 }
 
 /** Returns the dimensions that a row states; undefined without any. */
@@ -87,9 +110,11 @@ export function timeOf(value: unknown, what: string): number {
 const secondsOf = (text: string) =>
   /^\d{9,10}$/.test(text) ? Number(text) * 1_000 : /^\d{13}$/.test(text) ? Number(text) : NaN;
 
-/** Returns the unit of a part by its name. */
-export const unitOf = (part: string): string =>
-  part.endsWith("_tokens") ? "tokens" : part.replace(/^.*_/, "");
+/** Returns an amount of cents as one of dollars; undefined where none is stated. */
+export function dollarsOf(cents: unknown): string | undefined {
+  const text = textOf(cents);
+  return text === undefined ? undefined : movePoint(text, -2, "an amount in cents");
+}
 
 /** Subtracts counts that are parts of another one; undefined where the sum isn't known. */
 export function minus(sum: unknown, ...parts: unknown[]): string | undefined {
@@ -108,8 +133,8 @@ export function windowsOf(
   days: number,
 ): { from: number; to: number }[] {
   const windows: { from: number; to: number }[] = [];
-  for (let at = from; at < to; at += days * 86_400_000) {
-    windows.push({ from: at, to: Math.min(to, at + days * 86_400_000) });
+  for (let at = from; at < to; at += days * DAY_MS) {
+    windows.push({ from: at, to: Math.min(to, at + days * DAY_MS) });
   }
   return windows;
 }

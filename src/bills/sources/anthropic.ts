@@ -1,20 +1,34 @@
-import { isRecord } from "../../kernel/records.ts";
-import { Answer, textOf, timeOf, windowsOf } from "./answer.ts";
+import { type Fields, readEntries, timeOf } from "./answer.ts";
 import {
-  addCost,
-  addUsage,
+  addRow,
   ANTHROPIC_ACCESS,
   ANTHROPIC_TERMS,
-  bucketOf,
-  dimensionsOf,
+  fetchReports,
+  type Report,
   USAGE_FIELDS,
-  windowQuery,
 } from "./anthropic_parts.ts";
-import { defineBillSource, fetchAll } from "./bill_source.ts";
+import { defineBillSource } from "./bill_source.ts";
 
-const PATH = "/v1/organizations/analytics/";
 /** At most five; `cost_type` and `token_type` come on top. */
 const GROUP_BY = ["api_key_id", "model", "service_tier", "context_window", "speed"];
+const COST_GROUP_BY = [...GROUP_BY, "cost_type", "token_type"];
+
+const reportOf = (name: string, days: number, width: string, groupBy: readonly string[]): Report => ({
+  isCost: name === "cost",
+  days,
+  path: `/v1/organizations/analytics/${name}`,
+  headers: { "anthropic-beta": "analytics-usage-cost-2026-08-24" },
+  query: {
+    time_bucket_width: width,
+    "group_by[]": groupBy,
+    order_by: "time",
+    order: "asc",
+    limit: 1_000,
+  },
+});
+const HOURS = reportOf("usage", 31, "1h", GROUP_BY);
+const MINUTES = reportOf("usage", 1, "1m", GROUP_BY);
+const COSTS = reportOf("cost", 31, "1d", COST_GROUP_BY);
 
 /** Anthropic's usage and cost analytics, a beta. */
 export default defineBillSource({
@@ -27,59 +41,25 @@ export default defineBillSource({
     "The region of inference is not split: an answer has five dimensions at most",
     "Organizations that are ready for HIPAA have no analytics; nor have individual accounts",
   ],
-  series: ["usage", "cost"],
   excludes: ["anthropic-legacy"],
   hasMinutes: true,
   fetch: {
     ...ANTHROPIC_ACCESS,
     maxAgeDays: 365,
-    fetchPages(ctx, { from, to, isByMinute, page }) {
-      const usage = windowsOf({ from, to }, isByMinute ? 1 : 31).map((window) => ({
-        report: "usage",
-        ...window,
-      }));
-      const cost = windowsOf({ from, to }, 31).map((window) => ({ report: "cost", ...window }));
-      return fetchAll(ctx, page, [...usage, ...cost], {
-        requestOf: ({ report, ...window }, token) => ({
-          path: PATH + report,
-          headers: { "anthropic-beta": "analytics-usage-cost-2026-08-24" },
-          query: {
-            ...windowQuery(window),
-            time_bucket_width: report === "cost" ? "1d" : isByMinute ? "1m" : "1h",
-            "group_by[]": report === "cost" ? [...GROUP_BY, "cost_type", "token_type"] : GROUP_BY,
-            order_by: "time",
-            order: "asc",
-            limit: 1_000,
-            page: token,
-          },
-        }),
-        read: readReport,
-      });
-    },
+    fetchPages: (ctx, query) =>
+      fetchReports(ctx, query, [query.isByMinute ? MINUTES : HOURS, COSTS], readReport),
   },
 });
 
-function readReport(body: unknown, { report }: { report: string; from: number; to: number }) {
-  const answer = new Answer();
-  const { data, has_more, next_page, data_refreshed_at } = answer.fields(body, "answer", [
-    ...["data", "has_more", "next_page", "data_refreshed_at"],
-  ]);
-  for (const entry of answer.list(data, "data")) {
-    const row = answer.fields(entry, report, ["starting_at", "ending_at", "group", report]);
-    const group = answer.fields(row.group, "group", Object.keys(isRecord(row.group) ? row.group : {}));
-    const { cost_type: _, token_type: __, ...dimensions } = group;
-    const line = {
-      series: "cost" as const,
-      category: "usage" as const,
-      ...bucketOf(row),
-      ...dimensionsOf(answer, dimensions, []),
-    };
-    if (report === "cost") {
-      const cost = answer.fields(row.cost, "cost", ["amount", "list_amount", "currency", "requests"]);
-      addCost(answer, line, { ...group, ...cost });
-    } else addUsage(answer, line, answer.fields(row.usage, "usage", USAGE_FIELDS));
-  }
-  const refreshedAt = data_refreshed_at == null ? undefined : timeOf(data_refreshed_at, "data_refreshed_at");
-  const next = textOf(has_more) === "true" ? textOf(next_page) : undefined;
-  return { lines: answer.lines, unknown: answer.unknown, next, refreshedAt };
+function readReport(body: unknown, { isCost }: Report) {
+  const report = isCost ? "cost" : "usage";
+  const known = isCost ? ["amount", "list_amount", "currency", "requests"] : USAGE_FIELDS;
+  const page = readEntries(body, (answer, entry) => {
+    const bucket = answer.fields(entry, report, ["starting_at", "ending_at", "group", report]);
+    const group = answer.fields(bucket.group, "group");
+    const row = answer.fields(bucket[report], report, known);
+    addRow(answer, { isCost, bucket, group, row: { ...group, ...row } });
+  }, ["data_refreshed_at"]);
+  const { data_refreshed_at: at } = body as Fields;
+  return { ...page, refreshedAt: at == null ? undefined : timeOf(at, "data_refreshed_at") };
 }

@@ -1,10 +1,16 @@
 import { HOUR_MS, toIso } from "../../kernel/clock.ts";
 import type { BillLine } from "../lines/bill_line.ts";
-import { movePoint } from "../lines/decimal.ts";
-import { type Answer, type Fields, textOf, timeOf } from "./answer.ts";
-import type { BillSource } from "./bill_source.ts";
+import { type Answer, dollarsOf, type Fields, textOf, timeOf, windowsOf } from "./answer.ts";
+import {
+  type BillPage,
+  type BillRequest,
+  type BillSource,
+  fetchAll,
+  type FetchContext,
+  type FetchQuery,
+} from "./bill_source.ts";
 
-/* The names and units that the reports of Anthropic share. */
+/* The requests, names and units that the reports of Anthropic share. */
 
 /** The access to each of its reports. */
 export const ANTHROPIC_ACCESS = {
@@ -23,6 +29,7 @@ export const ANTHROPIC_TERMS = {
   finalAfterDays: 5,
   countsBy: "unknown",
   mapping: 1,
+  series: ["usage", "cost"],
 } as const;
 
 /** The parts by the names of kinds of tokens. */
@@ -51,8 +58,8 @@ const DIMENSIONS: Readonly<Record<string, keyof BillLine>> = {
   speed: "speed",
 };
 
-/** Returns the dimensions of a row; those without a field are kept under `other`. */
-export function dimensionsOf(answer: Answer, group: Fields, ignored: readonly string[]): Partial<BillLine> {
+/** Returns the dimensions of a group; those without a field are kept under `other`. */
+function dimensionsOf(answer: Answer, group: Fields, ignored: readonly string[]): Partial<BillLine> {
   const line: Record<string, unknown> = {};
   const other: Record<string, string> = {};
   for (const [name, value] of Object.entries(group)) {
@@ -70,45 +77,37 @@ export function dimensionsOf(answer: Answer, group: Fields, ignored: readonly st
 }
 
 /** Adds the line of an amount of money: amounts are texts of cents, also fractional ones. */
-export function addCost(answer: Answer, line: BillLine, row: Fields): void {
+function addCost(answer: Answer, line: BillLine, row: Fields): void {
   const { cost_type, token_type, amount, list_amount, currency, description } = row;
   const [type, tokens] = [textOf(cost_type), textOf(token_type)];
   const part = tokens === undefined ? COST_TYPES[type ?? ""] : TOKEN_TYPES[tokens];
   const isKnown = part !== undefined || (tokens === undefined && type === undefined);
   if (!isKnown) answer.count(tokens === undefined ? `cost_type ${type}` : `token_type ${tokens}`);
-  const dollars = (cents: unknown) => {
-    const text = textOf(cents);
-    return text === undefined ? undefined : movePoint(text, -2, "an amount of Anthropic's");
-  };
   answer.lines.push({
     ...line,
-    series: "cost",
     part: part || undefined,
     sku: tokens ?? type ?? textOf(description),
-    amount: dollars(amount),
-    listAmount: dollars(list_amount),
+    amount: dollarsOf(amount),
+    listAmount: dollarsOf(list_amount),
     currency: textOf(currency)?.toUpperCase(),
   });
 }
 
-const USAGE = [
-  "uncached_input_tokens",
-  "cache_read_input_tokens",
-  "cache_creation",
-  "output_tokens",
-  "requests",
-];
 const TOOLS = ["web_search_requests", "web_fetch_requests", "code_execution_requests"];
 const CACHE = ["ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens"];
 
-/** The names of the fields of a usage that are no dimensions. */
-export const USAGE_FIELDS = [...USAGE, "total_tokens", "server_tool_use"];
+/** The names of the fields of a cost and of a usage that are no dimensions. */
+const COST_FIELDS = ["amount", "currency", "description", "cost_type", "token_type"];
+export const USAGE_FIELDS = [
+  ...["uncached_input_tokens", "cache_read_input_tokens", "cache_creation", "output_tokens", "requests"],
+  ...["total_tokens", "server_tool_use"],
+];
 
 /** Adds the lines of a usage: one for each kind of tokens, for the requests and for the searches. */
-export function addUsage(answer: Answer, line: BillLine, usage: Fields): void {
+function addUsage(answer: Answer, line: BillLine, usage: Fields): void {
   const cache = answer.fields(usage.cache_creation ?? {}, "cache_creation", CACHE);
   const tools = answer.fields(usage.server_tool_use ?? {}, "server_tool_use", TOOLS);
-  answer.addParts({ ...line, series: "usage" }, {
+  answer.addParts(line, {
     input_tokens: usage.uncached_input_tokens,
     cache_read_tokens: usage.cache_read_input_tokens,
     cache_write_tokens: cache.ephemeral_5m_input_tokens,
@@ -119,14 +118,44 @@ export function addUsage(answer: Answer, line: BillLine, usage: Fields): void {
   });
 }
 
-/** Returns the bucket of a row. */
-export const bucketOf = ({ starting_at, ending_at }: Fields) => ({
-  startsAt: timeOf(starting_at, "starting_at"),
-  endsAt: timeOf(ending_at, "ending_at"),
-});
+/** Adds the lines of a row: those of its cost or its usage, with its bucket and the dimensions of its group. */
+export function addRow(
+  answer: Answer,
+  { isCost, bucket, group, row }: { isCost: boolean; bucket: Fields; group: Fields; row: Fields },
+): void {
+  const line: BillLine = {
+    series: isCost ? "cost" : "usage",
+    category: "usage",
+    startsAt: timeOf(bucket.starting_at, "starting_at"),
+    endsAt: timeOf(bucket.ending_at, "ending_at"),
+    ...dimensionsOf(answer, group, isCost ? COST_FIELDS : USAGE_FIELDS),
+  };
+  if (isCost) addCost(answer, line, row);
+  else addUsage(answer, line, row);
+}
 
-/** Returns the parameters of a window. */
-export const windowQuery = ({ from, to }: { from: number; to: number }) => ({
-  starting_at: toIso(from).replace(".000", ""),
-  ending_at: toIso(to).replace(".000", ""),
-});
+/** A report of usage or of costs: the requests for it, but for their windows of at most some days. */
+export interface Report extends BillRequest {
+  isCost: boolean;
+  days: number;
+}
+
+/** Fetches reports, one after the other. */
+export function fetchReports(
+  ctx: FetchContext,
+  { from, to, page }: FetchQuery,
+  reports: readonly Report[],
+  read: (body: unknown, report: Report) => BillPage,
+): AsyncIterable<BillPage> {
+  const parts = reports.flatMap((report) =>
+    windowsOf({ from, to }, report.days).map((window) => ({ ...report, window }))
+  );
+  const time = (at: number) => toIso(at).replace(".000", "");
+  return fetchAll(ctx, page, parts, {
+    requestOf: ({ path, headers, query, window }, token) => ({
+      ...{ path, headers },
+      query: { starting_at: time(window.from), ending_at: time(window.to), ...query, page: token },
+    }),
+    read: (body, report) => read(body, report),
+  });
+}

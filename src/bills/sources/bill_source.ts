@@ -1,5 +1,6 @@
+import type { BillSeries } from "../../contract/values.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import type { BillLine, BillSeries } from "../lines/bill_line.ts";
+import type { BillLine } from "../lines/bill_line.ts";
 import type { BillTerms } from "./bill_terms.ts";
 
 /*

@@ -2,19 +2,9 @@ import { DAY_MS } from "../../kernel/clock.ts";
 import { Answer, statedOf, textOf, windowsOf } from "./answer.ts";
 import { defineBillSource, fetchAll } from "./bill_source.ts";
 
-const ITEM = [
-  ...[
-    "product",
-    "sku",
-    "model",
-    "unitType",
-    "pricePerUnit",
-    "grossQuantity",
-    "grossAmount",
-    "discountQuantity",
-  ],
-  ...["discountAmount", "netQuantity", "netAmount"],
-];
+const ITEM =
+  "product sku model unitType pricePerUnit grossQuantity grossAmount discountQuantity discountAmount netQuantity netAmount"
+    .split(" ");
 
 /** GitHub's AI credits: days by product and model. */
 export default defineBillSource({
@@ -78,5 +68,5 @@ function readDay(body: unknown, day: { from: number }) {
       other: statedOf({ product: item.product }),
     });
   }
-  return { lines: answer.lines, unknown: answer.unknown, account: textOf(organization) };
+  return answer.page({ account: textOf(organization) });
 }

@@ -1,38 +1,24 @@
+import {
+  BILL_CATEGORIES,
+  BILL_LINE_DECIMALS,
+  BILL_LINE_TEXTS,
+  type BillCategory,
+} from "../../contract/values.ts";
 import { DAY_MS } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { BILL_CATEGORIES, type BillCategory, type BillLine } from "../lines/bill_line.ts";
-import { movePoint } from "../lines/decimal.ts";
-import { type Answer, statedOf, timeOf } from "./answer.ts";
+import { toCamelCase } from "../../kernel/text.ts";
+import type { BillLine } from "../lines/bill_line.ts";
+import { type Answer, dollarsOf, statedOf, timeOf } from "./answer.ts";
 import { type BillFile, defineBillSource } from "./bill_source.ts";
 import { readTable, type Row } from "./tables.ts";
 
 /** The fields of lines that a column may have; those of a column that has no other name are found by these. */
 const FIELDS = [
-  ...[
-    "starts_at",
-    "ends_at",
-    "series",
-    "category",
-    "response_id",
-    "model",
-    "part",
-    "sku",
-    "credential",
-    "project",
-  ],
-  ...[
-    "actor",
-    "service_tier",
-    "region",
-    "quantity",
-    "unit",
-    "amount",
-    "amount_cents",
-    "list_amount",
-    "currency",
-    "provider",
-  ],
+  ...["starts_at", "ends_at", "series", "category", ...BILL_LINE_TEXTS, ...BILL_LINE_DECIMALS],
+  ...["amount_cents", "provider"],
 ];
+/** Those that are taken as they are. */
+const STATED = [...BILL_LINE_TEXTS, "quantity", "list_amount"] as const;
 
 /** A table of any provider, whose columns are named by their fields. */
 export default defineBillSource({
@@ -85,26 +71,14 @@ function readerOf(file: BillFile, columns: readonly string[]) {
     const of = (field: string) => columnOf.has(field) ? row[columnOf.get(field)!] : undefined;
     const startsAt = timeOf(of("starts_at"), "starts_at");
     const category = (of("category") ?? "usage").toLowerCase();
-    const cents = of("amount_cents");
-    const amount = cents === undefined ? of("amount") : movePoint(cents, -2, "an amount in cents");
+    const amount = dollarsOf(of("amount_cents")) ?? of("amount");
     answer.lines.push({
       series: (of("series") ?? "cost") as BillLine["series"],
       category: BILL_CATEGORIES.includes(category as BillCategory) ? category as BillCategory : "adjustment",
       startsAt,
       endsAt: of("ends_at") === undefined ? startsAt + DAY_MS : timeOf(of("ends_at"), "ends_at"),
-      responseId: of("response_id"),
-      model: of("model"),
-      part: of("part"),
-      sku: of("sku"),
-      credential: of("credential"),
-      project: of("project"),
-      actor: of("actor"),
-      serviceTier: of("service_tier"),
-      region: of("region"),
-      quantity: of("quantity"),
-      unit: of("unit"),
+      ...Object.fromEntries(STATED.map((field) => [toCamelCase(field), of(field)])),
       amount,
-      listAmount: of("list_amount"),
       currency: (amount ?? of("list_amount")) === undefined
         ? undefined
         : (of("currency") ?? "USD").toUpperCase(),

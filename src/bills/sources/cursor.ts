@@ -1,7 +1,6 @@
 import { startOf } from "../../contract/windows.ts";
 import { HOUR_MS } from "../../kernel/clock.ts";
-import { movePoint } from "../lines/decimal.ts";
-import { Answer, type Fields, statedOf, textOf, timeOf, windowsOf } from "./answer.ts";
+import { Answer, dollarsOf, type Fields, statedOf, textOf, timeOf, windowsOf } from "./answer.ts";
 import { defineBillSource, fetchAll } from "./bill_source.ts";
 
 const EVENT = [
@@ -49,7 +48,7 @@ export default defineBillSource({
             ...["hasNextPage", "hasPreviousPage", "currentPage", "pageSize", "numPages"],
           ]);
           const next = textOf(hasNextPage) === "true" ? String(Number(token) + 1) : undefined;
-          return { lines: answer.lines, unknown: answer.unknown, next };
+          return answer.page({ next });
         },
       }),
   },
@@ -72,11 +71,7 @@ function addEvent(answer: Answer, event: Fields): void {
     cache_read_tokens: tokens.cacheReadTokens,
     cache_write_tokens: tokens.cacheWriteTokens,
   });
-  const dollars = (cents: unknown) => {
-    const text = textOf(cents);
-    return text === undefined ? undefined : movePoint(text, -2, "an amount of Cursor's");
-  };
-  const [amount, listAmount] = [dollars(event.chargedCents), dollars(tokens.totalCents)];
+  const [amount, listAmount] = [dollarsOf(event.chargedCents), dollarsOf(tokens.totalCents)];
   if (amount ?? listAmount) {
     answer.lines.push({ ...line, series: "cost", amount, listAmount, currency: "USD" });
   }

@@ -1,6 +1,6 @@
+import { BILL_CATEGORIES, type BillCategory } from "../../contract/values.ts";
 import { DAY_MS } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { BILL_CATEGORIES, type BillCategory } from "../lines/bill_line.ts";
 import { type Answer, statedOf, timeOf } from "./answer.ts";
 import { defineBillSource } from "./bill_source.ts";
 import { readTable, type Row } from "./tables.ts";

@@ -1,7 +1,7 @@
 import { PurserError } from "../../kernel/errors.ts";
 import type { importFile } from "../../kernel/files/import_file.ts";
 import { loadDefinitions } from "../../kernel/files/load_definitions.ts";
-import { nearestName } from "../../kernel/nearest_name.ts";
+import { hintOf } from "../../kernel/nearest_name.ts";
 import { Answer, minus, textOf, timeOf, windowsOf } from "./answer.ts";
 import { BILL_CONTRACT, type BillSource, defineBillSource, fetchAll } from "./bill_source.ts";
 import { BILL_SOURCES } from "./registry.ts";
@@ -28,7 +28,7 @@ export async function loadAllSources(
   load?: typeof importFile,
 ): Promise<BillSource[]> {
   const builtIn = await Promise.all(Object.values(BILL_SOURCES).map(async (load) => (await load()).default));
-  const { found } = await loadDefinitions(plugins, makeSource, load);
+  const { found } = await loadDefinitions(plugins, makeSource, KIND, load);
   return [...builtIn, ...found].sort((a, b) => a.name < b.name ? -1 : 1);
 }
 
@@ -39,17 +39,17 @@ export async function loadSource(
   load?: typeof importFile,
 ): Promise<BillSource> {
   if (Object.hasOwn(BILL_SOURCES, name)) return (await BILL_SOURCES[name]!()).default;
-  const { found, faults } = await loadDefinitions(plugins, makeSource, load);
+  const { found, faults } = await loadDefinitions(plugins, makeSource, KIND, load);
   const source = found.find((each) => each.name === name);
   if (source) return source;
   const known = [...Object.keys(BILL_SOURCES), ...found.map(({ name }) => name)];
-  const near = nearestName(name, known);
-  const hint = near ? `; did you mean ${near}?` : ` (known are ${known.sort().join(", ")})`;
   throw new PurserError(
     "invalid",
-    [`Cannot import a bill: there is no source ${name}${hint}`, ...faults].join("; "),
+    [`Cannot import a bill: there is no source ${name}${hintOf(name, known)}`, ...faults].join("; "),
   );
 }
+
+const KIND = { noun: "source of bills", builtIn: BILL_SOURCES };
 
 /** Runs a module's default export, and checks the source that it returns. */
 async function makeSource(make: unknown, onSource: () => void): Promise<BillSource> {
@@ -76,7 +76,6 @@ function findFault(made: unknown): string | undefined {
   if (typeof name !== "string" || !/^[a-z][a-z0-9-]{0,31}$/.test(name)) {
     return "its name must consist of lowercase letters, digits and -, at most 32";
   }
-  if (Object.hasOwn(BILL_SOURCES, name)) return `${name} is the name of a built-in source`;
   if (!title || !seen || !Array.isArray(holes) || !Array.isArray(series)) {
     return "its title, seen, holes or series are missing";
   }

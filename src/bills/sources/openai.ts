@@ -1,7 +1,16 @@
 import { DAY_MS } from "../../kernel/clock.ts";
 import type { BillLine } from "../lines/bill_line.ts";
 import { movePoint } from "../lines/decimal.ts";
-import { Answer, type Fields, minus, statedOf, textOf, timeOf, windowsOf } from "./answer.ts";
+import {
+  type Answer,
+  type Fields,
+  minus,
+  readEntries,
+  statedOf,
+  textOf,
+  timeOf,
+  windowsOf,
+} from "./answer.ts";
 import { defineBillSource, fetchAll } from "./bill_source.ts";
 
 /** The fields of lines by the names of dimensions. */
@@ -14,100 +23,57 @@ const DIMENSIONS: Readonly<Record<string, keyof BillLine>> = {
 };
 const DIMENSION_NAMES = [
   ...Object.keys(DIMENSIONS),
-  "batch",
-  "api_source",
-  "size",
-  "source",
-  "context_level",
-  "vector_store_id",
+  ...["batch", "api_source", "size", "source", "context_level", "vector_store_id"],
 ];
 
 const OF_MODEL = ["project_id", "api_key_id", "model"];
 
-/** The usage reports: their dimensions, and the parts of a result; parts that are in others are subtracted from those. */
+/** The usage reports: their dimensions, and the fields of the parts of a result; those of completions are parts of each other. */
 const USAGE: Readonly<
-  Record<string, { groupBy: readonly string[]; known: readonly string[]; parts(row: Fields): Fields }>
+  Record<string, { groupBy: readonly string[]; parts: Readonly<Record<string, string>> }>
 > = {
-  completions: {
-    groupBy: [...OF_MODEL, "batch", "service_tier"],
-    known: [
-      ...["input_tokens", "input_uncached_tokens", "input_cached_tokens", "input_cache_write_tokens"],
-      ...[
-        "input_cache_write_30m_tokens",
-        "input_cache_write_12h_tokens",
-        "input_text_tokens",
-        "input_audio_tokens",
-      ],
-      ...[
-        "input_image_tokens",
-        "input_cached_text_tokens",
-        "input_cached_audio_tokens",
-        "input_cached_image_tokens",
-      ],
-      ...["output_tokens", "output_text_tokens", "output_audio_tokens", "output_image_tokens"],
-    ],
-    parts: (row) => ({
-      input_tokens: row.input_uncached_tokens == null
-        ? minus(
-          row.input_tokens,
-          ...[
-            row.input_cached_tokens,
-            row.input_cache_write_tokens,
-            row.input_audio_tokens,
-            row.input_image_tokens,
-          ],
-        )
-        : minus(row.input_uncached_tokens, row.input_audio_tokens, row.input_image_tokens),
-      input_audio_tokens: row.input_audio_tokens,
-      input_image_tokens: row.input_image_tokens,
-      cache_read_tokens: minus(
-        row.input_cached_tokens,
-        row.input_cached_audio_tokens,
-        row.input_cached_image_tokens,
-      ),
-      cache_read_audio_tokens: row.input_cached_audio_tokens,
-      cache_read_image_tokens: row.input_cached_image_tokens,
-      cache_write_tokens: minus(row.input_cache_write_tokens, row.input_cache_write_12h_tokens),
-      cache_write_12h_tokens: row.input_cache_write_12h_tokens,
-      output_tokens: minus(row.output_tokens, row.output_audio_tokens, row.output_image_tokens),
-      output_audio_tokens: row.output_audio_tokens,
-      output_image_tokens: row.output_image_tokens,
-    }),
-  },
-  embeddings: { groupBy: OF_MODEL, known: ["input_tokens"], parts: ({ input_tokens }) => ({ input_tokens }) },
-  moderations: {
-    groupBy: OF_MODEL,
-    known: ["input_tokens"],
-    parts: ({ input_tokens }) => ({ input_tokens }),
-  },
-  images: {
-    groupBy: [...OF_MODEL, "size", "source"],
-    known: ["images"],
-    parts: ({ images }) => ({ images }),
-  },
-  audio_speeches: { groupBy: OF_MODEL, known: ["characters"], parts: ({ characters }) => ({ characters }) },
-  audio_transcriptions: { groupBy: OF_MODEL, known: ["seconds"], parts: ({ seconds }) => ({ seconds }) },
-  code_interpreter_sessions: {
-    groupBy: ["project_id"],
-    known: ["num_sessions"],
-    parts: ({ num_sessions }) => ({ code_executions: num_sessions }),
-  },
-  file_search_calls: {
-    groupBy: ["project_id", "api_key_id"],
-    known: ["num_requests"],
-    parts: ({ num_requests }) => ({ file_searches: num_requests }),
-  },
-  web_search_calls: {
-    groupBy: OF_MODEL,
-    known: ["num_requests"],
-    parts: ({ num_requests }) => ({ web_searches: num_requests }),
-  },
-  vector_stores: {
-    groupBy: ["project_id"],
-    known: ["usage_bytes"],
-    parts: ({ usage_bytes }) => ({ bytes: usage_bytes }),
-  },
+  completions: { groupBy: [...OF_MODEL, "batch", "service_tier"], parts: {} },
+  embeddings: { groupBy: OF_MODEL, parts: { input_tokens: "input_tokens" } },
+  moderations: { groupBy: OF_MODEL, parts: { input_tokens: "input_tokens" } },
+  images: { groupBy: [...OF_MODEL, "size", "source"], parts: { images: "images" } },
+  audio_speeches: { groupBy: OF_MODEL, parts: { characters: "characters" } },
+  audio_transcriptions: { groupBy: OF_MODEL, parts: { seconds: "seconds" } },
+  code_interpreter_sessions: { groupBy: ["project_id"], parts: { code_executions: "num_sessions" } },
+  file_search_calls: { groupBy: ["project_id", "api_key_id"], parts: { file_searches: "num_requests" } },
+  web_search_calls: { groupBy: OF_MODEL, parts: { web_searches: "num_requests" } },
+  vector_stores: { groupBy: ["project_id"], parts: { bytes: "usage_bytes" } },
 };
+
+const COMPLETION_FIELDS = [
+  "input_tokens input_uncached_tokens input_cached_tokens input_cache_write_tokens",
+  "input_cache_write_30m_tokens input_cache_write_12h_tokens",
+  "input_text_tokens input_audio_tokens input_image_tokens",
+  "input_cached_text_tokens input_cached_audio_tokens input_cached_image_tokens",
+  "output_tokens output_text_tokens output_audio_tokens output_image_tokens",
+].join(" ").split(" ");
+
+/** Returns the parts of completions: counts that others are part of, less those. */
+function completionParts(row: Fields): Fields {
+  const { input_audio_tokens, input_image_tokens, output_audio_tokens, output_image_tokens } = row;
+  const cached = [row.input_cached_tokens, row.input_cache_write_tokens];
+  return {
+    input_tokens: row.input_uncached_tokens == null
+      ? minus(row.input_tokens, ...cached, input_audio_tokens, input_image_tokens)
+      : minus(row.input_uncached_tokens, input_audio_tokens, input_image_tokens),
+    ...{ input_audio_tokens, input_image_tokens },
+    cache_read_tokens: minus(
+      row.input_cached_tokens,
+      row.input_cached_audio_tokens,
+      row.input_cached_image_tokens,
+    ),
+    cache_read_audio_tokens: row.input_cached_audio_tokens,
+    cache_read_image_tokens: row.input_cached_image_tokens,
+    cache_write_tokens: minus(row.input_cache_write_tokens, row.input_cache_write_12h_tokens),
+    cache_write_12h_tokens: row.input_cache_write_12h_tokens,
+    output_tokens: minus(row.output_tokens, output_audio_tokens, output_image_tokens),
+    ...{ output_audio_tokens, output_image_tokens },
+  };
+}
 
 /** The most buckets of a page. */
 const LIMITS = { "1m": 1_440, "1h": 168, "1d": 31, costs: 180 } as const;
@@ -156,21 +122,14 @@ export default defineBillSource({
             page: token,
           },
         }),
-        read: readBuckets,
+        read: (body, { report }) => readBuckets(body, report),
       });
     },
   },
 });
 
-function readBuckets(body: unknown, { report }: { report: string; from: number; to: number }) {
-  const answer = new Answer();
-  const { data, has_more, next_page } = answer.fields(body, "answer", [
-    "object",
-    "data",
-    "has_more",
-    "next_page",
-  ]);
-  for (const entry of answer.list(data, "data")) {
+const readBuckets = (body: unknown, report: string) =>
+  readEntries(body, (answer, entry) => {
     const bucket = answer.fields(entry, "bucket", [
       ...["object", "start_time", "end_time", "start_time_iso", "end_time_iso", "results"],
     ]);
@@ -182,10 +141,7 @@ function readBuckets(body: unknown, { report }: { report: string; from: number; 
       if (report === "costs") addCost(answer, times, result);
       else addUsage(answer, times, report, result);
     }
-  }
-  const next = textOf(has_more) === "true" ? textOf(next_page) : undefined;
-  return { lines: answer.lines, unknown: answer.unknown, next };
-}
+  }, ["object"]);
 
 type Times = Pick<BillLine, "startsAt" | "endsAt">;
 
@@ -199,7 +155,9 @@ function dimensionsOf(row: Fields, other: Readonly<Record<string, string | undef
 }
 
 function addUsage(answer: Answer, times: Times, report: string, result: unknown): void {
-  const { known, parts } = USAGE[report]!;
+  const parts = Object.entries(USAGE[report]!.parts);
+  const isCompletions = report === "completions";
+  const known = isCompletions ? COMPLETION_FIELDS : parts.map(([, field]) => field);
   const row = answer.fields(result, report, ["object", "num_model_requests", ...DIMENSION_NAMES, ...known]);
   const batch = textOf(row.batch);
   const line: BillLine = {
@@ -212,7 +170,10 @@ function addUsage(answer: Answer, times: Times, report: string, result: unknown)
   };
   // Those of searches are counted with the tokens of their model, too.
   const requests = report === "web_search_calls" ? undefined : row.num_model_requests;
-  answer.addParts(line, { ...parts(row), requests });
+  const counts = isCompletions
+    ? completionParts(row)
+    : Object.fromEntries(parts.map(([part, field]) => [part, row[field]]));
+  answer.addParts(line, { ...counts, requests });
 }
 
 /** The parts by the names that follow the model in a line item. */

@@ -7,15 +7,8 @@ import { Answer, type Fields, minus, textOf, timeOf, windowsOf } from "./answer.
 import { defineBillSource, fetchAll } from "./bill_source.ts";
 import { OPENROUTER_ACCESS, OPENROUTER_TERMS } from "./openrouter_activity.ts";
 
-const METRICS = [
-  "request_count",
-  "tokens_prompt",
-  "tokens_completion",
-  "cached_tokens",
-  "credits_usage",
-  "byok_fees",
-  "byok_usage",
-];
+const METRICS =
+  "request_count tokens_prompt tokens_completion cached_tokens credits_usage byok_fees byok_usage".split(" ");
 const DIMENSIONS = ["generation_id", "model"];
 /** The most rows of an answer, which has no further pages: a window with more is halved. */
 const MAX_ROWS = 10_000;
@@ -83,13 +76,13 @@ function readCalls(body: unknown, day: Window, token: string | undefined) {
       );
     }
     const half = Math.max(MINUTE_MS, startOf("minute", (end - start) / 2 - 1, 1));
-    return { lines: [], unknown: {}, next: `${start}+${half}` };
+    return answer.page({ next: `${start}+${half}` });
   }
   for (const entry of answer.list(data, "data.data")) {
     addCall(answer, answer.fields(entry, "row", ["date__minute", ...DIMENSIONS, ...METRICS]));
   }
   const next = end < day.to ? `${end}+${end - start}` : undefined;
-  return { lines: answer.lines, unknown: answer.unknown, next };
+  return answer.page({ next });
 }
 
 function addCall(answer: Answer, row: Fields): void {

@@ -20,19 +20,9 @@ export const OPENROUTER_TERMS = {
   series: ["usage", "cost"],
 } as const;
 
-const ROW = [
-  ...[
-    "date",
-    "model",
-    "model_permaslug",
-    "endpoint_id",
-    "provider_name",
-    "usage",
-    "byok_usage_inference",
-    "requests",
-  ],
-  ...["prompt_tokens", "completion_tokens", "reasoning_tokens", "workspace_id"],
-];
+const ROW =
+  "date model model_permaslug endpoint_id provider_name usage byok_usage_inference requests prompt_tokens completion_tokens reasoning_tokens workspace_id"
+    .split(" ");
 
 /** OpenRouter's activity: days by model and provider. */
 export default defineBillSource({
@@ -86,5 +76,5 @@ function readDay(body: unknown) {
     const byok = textOf(row.byok_usage_inference) ?? "0";
     if (byok !== "0") answer.lines.push({ ...cost, sku: "byok_usage", amount: byok, isEquivalent: true });
   }
-  return { lines: answer.lines, unknown: answer.unknown };
+  return answer.page();
 }

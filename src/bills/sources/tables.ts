@@ -23,12 +23,6 @@ export async function* readTable(
   let answer = new Answer();
   let account: string | undefined;
   let rows = 0;
-  const page = (next: string | undefined): BillPage => ({
-    lines: answer.lines,
-    unknown: answer.unknown,
-    account,
-    next,
-  });
   const refuse = (fault: string) => new PurserError("invalid", `Cannot import ${file.name}: ${fault}`);
   try {
     for await (const cells of readCsv(file.text())) {
@@ -51,7 +45,7 @@ export async function* readTable(
         }
         account ??= stated ?? undefined;
         if (answer.lines.length >= PAGE_LINES) {
-          yield page(String(rows));
+          yield answer.page({ account, next: String(rows) });
           answer = new Answer();
         }
       }
@@ -60,5 +54,5 @@ export async function* readTable(
     throw error instanceof CsvFault ? refuse(`${error.message}; is it whole?`) : error;
   }
   if (columns === undefined) throw refuse("it is empty");
-  yield page(undefined);
+  yield answer.page({ account });
 }

@@ -59,5 +59,5 @@ function readDay(body: unknown, day: { from: number }) {
     const [amount, listAmount] = [textOf(row.total_cost), textOf(row.market_cost)];
     answer.lines.push({ ...line, series: "cost", amount, listAmount, currency: "USD" });
   }
-  return { lines: answer.lines, unknown: answer.unknown };
+  return answer.page();
 }

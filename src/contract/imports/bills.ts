@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { MAX_BILL_LINES } from "../limits.ts";
 import { Count, id, Position, Time } from "../parts.ts";
+import { BILL_CATEGORIES, BILL_LINE_TEXTS, BILL_SERIES } from "../values.ts";
 
 /** The wire schemas of the lines of providers' bills and of their imports. */
 
@@ -22,41 +23,14 @@ const unknown = z.record(z.string().max(200), z.int().min(0)).openapi({
   example: { "field group.foo": 3 },
 });
 
-/** The texts of a line that no source needs to have. */
-const TEXTS = [
-  ...[
-    "response_id",
-    "model",
-    "part",
-    "sku",
-    "credential",
-    "project",
-    "actor",
-    "service_tier",
-    "region",
-    "speed",
-  ],
-  ...["context", "unit", "currency"],
-] as const;
-type LineText =
-  | "response_id"
-  | "model"
-  | "part"
-  | "sku"
-  | "credential"
-  | "project"
-  | "actor"
-  | "service_tier"
-  | "region"
-  | "speed"
-  | "context"
-  | "unit"
-  | "currency";
 const each = <Schema extends z.ZodType>(schema: Schema) =>
-  Object.fromEntries(TEXTS.map((name) => [name, schema])) as Record<LineText, Schema>;
+  Object.fromEntries(BILL_LINE_TEXTS.map((name) => [name, schema])) as Record<
+    typeof BILL_LINE_TEXTS[number],
+    Schema
+  >;
 
-const series = z.enum(["usage", "cost"]);
-const category = z.enum(["usage", "purchase", "fee", "tax", "credit", "adjustment"]);
+const series = z.enum(BILL_SERIES);
+const category = z.enum(BILL_CATEGORIES);
 
 /** A line that a client has read of a file. */
 export const BillLineBody = z.strictObject({

@@ -1,5 +1,5 @@
 import type { Clock } from "../../kernel/clock.ts";
-import { nearestName } from "../../kernel/nearest_name.ts";
+import { hintOf } from "../../kernel/nearest_name.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { importFile } from "../../kernel/files/import_file.ts";
 import { toPlainJsonText } from "../../kernel/json/portable_json.ts";
@@ -59,9 +59,7 @@ export function createLoadPlugin(
       return found[0]!;
     }
     const names = [...Object.keys(builtIn), ...loading.plugins.map((plugin) => plugin.kind)];
-    const near = nearestName(kind, names);
-    const hint = near ? `; did you mean ${near}?` : ` (known are ${names.sort().join(", ")})`;
-    throw refuse([`There is no channel kind ${kind}${hint}`, ...loading.faults].join("; "));
+    throw refuse([`There is no channel kind ${kind}${hintOf(kind, names)}`, ...loading.faults].join("; "));
   };
 }
 

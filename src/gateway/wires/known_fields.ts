@@ -1,3 +1,4 @@
+import { toSnakeCase } from "../../kernel/text.ts";
 import type { Fields } from "../../pricing/usage/mod.ts";
 
 /*
@@ -184,7 +185,7 @@ function bothSpellings(shape: Shape): Shape {
   return Object.fromEntries(
     Object.entries(shape).flatMap(([name, inner]) => {
       const value = typeof inner === "string" ? inner : bothSpellings(inner);
-      return [[name, value], [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value]];
+      return [[name, value], [toSnakeCase(name), value]];
     }),
   );
 }

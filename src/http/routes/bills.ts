@@ -13,6 +13,7 @@ import {
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import { QueryTime } from "../../contract/parts.ts";
 import { toIso } from "../../kernel/clock.ts";
+import { toCamelCase } from "../../kernel/text.ts";
 import type { Core } from "../../service/mod.ts";
 import { checkBillSources } from "../check_bill_sources.ts";
 import { createRoute, z } from "../create_route.ts";
@@ -167,11 +168,10 @@ function importToWire(kept: KeptBillImport & { retryAfterMs?: number; reason?: s
 }
 
 const FIELDS = Object.keys(BillLine.shape) as (keyof BillLine)[];
-const inCamelCase = (name: string) => name.replaceAll(/_(\w)/g, (_, letter) => letter.toUpperCase());
 
 function lineToWire(line: KeptBillLine): BillLine {
   const kept = line as unknown as Record<string, unknown>;
-  const fields = FIELDS.map((name) => [name, kept[inCamelCase(name)] ?? null]);
+  const fields = FIELDS.map((name) => [name, kept[toCamelCase(name)] ?? null]);
   return {
     ...Object.fromEntries(fields),
     starts_at: toIso(line.startsAt),
@@ -181,6 +181,6 @@ function lineToWire(line: KeptBillLine): BillLine {
 }
 
 function lineFromWire({ starts_at, ends_at, ...line }: z.infer<typeof BillLineBody>) {
-  const fields = Object.entries(line).map(([name, value]) => [inCamelCase(name), value]);
+  const fields = Object.entries(line).map(([name, value]) => [toCamelCase(name), value]);
   return { ...Object.fromEntries(fields), startsAt: Date.parse(starts_at), endsAt: Date.parse(ends_at) };
 }

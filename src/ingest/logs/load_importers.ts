@@ -1,7 +1,7 @@
 import { PurserError } from "../../kernel/errors.ts";
 import type { importFile } from "../../kernel/files/import_file.ts";
 import { loadDefinitions } from "../../kernel/files/load_definitions.ts";
-import { nearestName } from "../../kernel/nearest_name.ts";
+import { hintOf } from "../../kernel/nearest_name.ts";
 import { usageOf } from "../../pricing/mod.ts";
 import { defineImporter, IMPORTER_CONTRACT, type ImporterKit, type LogImporter } from "./importer.ts";
 import { IMPORTERS } from "./registry.ts";
@@ -20,29 +20,19 @@ export async function loadImporters(
   },
 ): Promise<LogImporter[]> {
   const wanted = names ?? Object.keys(IMPORTERS);
-  const isPlugin = (name: string) => !Object.hasOwn(IMPORTERS, name);
-  const { found: importers, faults } = names && !names.some(isPlugin)
+  const isBuiltIn = (name: string) => Object.hasOwn(IMPORTERS, name);
+  const kind = { noun: "importer", builtIn: IMPORTERS };
+  const { found, faults } = names?.every(isBuiltIn)
     ? { found: [], faults: [] }
-    : await loadDefinitions(plugins, makeImporter, load);
-  const own = new Map<string, LogImporter>();
-  for (const importer of importers) {
-    const { name } = importer;
-    if (own.has(name) || !isPlugin(name)) {
-      throw refuse(`Cannot use the importer ${name}: several modules define it`);
-    }
-    own.set(name, importer);
-  }
-  const unknown = wanted.find((name) => isPlugin(name) && !own.has(name));
+    : await loadDefinitions(plugins, makeImporter, kind, load);
+  const known = [...Object.keys(IMPORTERS), ...found.map(({ name }) => name)];
+  const unknown = wanted.find((name) => !known.includes(name));
   if (unknown !== undefined) {
-    const known = [...Object.keys(IMPORTERS), ...own.keys()];
-    const near = nearestName(unknown, known);
-    const hint = near ? `; did you mean ${near}?` : ` (known are ${known.sort().join(", ")})`;
-    throw refuse([`there is no importer ${unknown}${hint}`, ...faults].join("; "));
+    const state = `there is no importer ${unknown}${hintOf(unknown, known)}`;
+    throw new PurserError("invalid", [state, ...faults].join("; "));
   }
-  const builtIn = wanted.filter((name) => !isPlugin(name)).map(async (name) =>
-    (await IMPORTERS[name]!()).default
-  );
-  const chosen = [...own.values()].filter(({ name }) => names === undefined || names.includes(name));
+  const builtIn = wanted.filter(isBuiltIn).map(async (name) => (await IMPORTERS[name]!()).default);
+  const chosen = found.filter(({ name }) => names === undefined || names.includes(name));
   return [...await Promise.all(builtIn), ...chosen];
 }
 
@@ -89,8 +79,4 @@ function findImporterFault(made: unknown): string | undefined {
     typeof kind.read?.[kind.read.form === "lines" ? "open" : "read"] === "function"
   );
   return isSound ? undefined : "one of its kinds has no function that reads it";
-}
-
-function refuse(message: string): PurserError {
-  return new PurserError("invalid", message);
 }

@@ -61,7 +61,7 @@ export async function download(
 }
 
 /** Reads bytes as text, and stops reading where they are too many. */
-async function readText(
+export async function readText(
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   maxBytes: number,
   tooLarge: () => Error,

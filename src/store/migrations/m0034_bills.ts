@@ -27,8 +27,8 @@ export const bills: readonly string[] = [
   ended_at ${INTEGER}
 )`,
   `CREATE INDEX bill_imports_of_source ON bill_imports (source, created_at)`,
-  // state: staged until its import is done, then current, then replaced by a revision or by nothing, by the import in replaced_by. natural_key, content: hashes of the fields of
-  // NATURAL_KEY, and of the others. month: the period that it belongs to, 'YYYY-MM': that of its start, or a later one where that was closed. quantity, amount, list_amount: decimal texts.
+  // state: staged until its import is done, then current, then replaced by a revision or by nothing, by the import in replaced_by. natural_key, content: hashes of the fields that
+  // tell lines apart, and of those of CONTENT. month: the period that it belongs to, 'YYYY-MM': that of its start, or a later one where that was closed. quantity, amount, list_amount: decimal texts.
   // amount_nano_usd: of amount, rounded half to even; null in another currency.
   `CREATE TABLE bill_lines (
   position ${INTEGER} PRIMARY KEY NOT NULL,

@@ -1,23 +1,14 @@
 import { PAGE_SIZES } from "../../../contract/limits.ts";
-import { EXPORT_FORMATS, FOCUS_VERSIONS, SHARED_RULES, STATEMENT_FORMATS } from "../../../contract/values.ts";
+import {
+  BILL_SOURCE_NAMES,
+  EXPORT_FORMATS,
+  FOCUS_VERSIONS,
+  SHARED_RULES,
+  STATEMENT_FORMATS,
+} from "../../../contract/values.ts";
 import { arg, type Command, flag, option } from "../../command.ts";
 
-/** The names of the built-in sources, for completion: their registry is loaded by the command's body. */
-export const BUILT_IN_SOURCES = [
-  ...[
-    "anthropic",
-    "anthropic-claude-code",
-    "anthropic-legacy",
-    "copilot",
-    "csv",
-    "cursor",
-    "focus",
-    "openai",
-  ],
-  ...["openrouter", "openrouter-activity", "vercel"],
-];
-
-const source = { some: BUILT_IN_SOURCES };
+const source = { some: BILL_SOURCE_NAMES };
 const month = option("MONTH", "Month of UTC, such as 2026-10, or last-month", { some: ["last-month"] });
 const account = option("ACCOUNT", "The provider's account, where there are several");
 
@@ -116,7 +107,7 @@ export const RECONCILE_COMMANDS: readonly Command[] = [
     args: [],
     summary: "List comparisons of bills, newest first",
     options: {
-      source: option("SOURCE", "Only those of this source", { some: BUILT_IN_SOURCES }),
+      source: option("SOURCE", "Only those of this source", source),
       limit: option("N", `Maximum number of rows, 1 to ${PAGE_SIZES.repricings.max} (default 100)`),
     },
     examples: [["purser reconcile list", ""]],
@@ -145,7 +136,7 @@ export const RECONCILE_COMMANDS: readonly Command[] = [
     name: "reconcile months",
     args: [],
     summary: "List the months of bills and their states",
-    options: { source: option("SOURCE", "Only those of this source", { some: BUILT_IN_SOURCES }) },
+    options: { source: option("SOURCE", "Only those of this source", source) },
     examples: [["purser reconcile months", ""]],
     isReadOnly: true,
     run: async (ctx) => await (await import("./run_reconcile.ts")).listMonths(ctx),

@@ -1,4 +1,4 @@
-import { addDecimals } from "../../../bills/lines/mod.ts";
+import { addBilled } from "../../../bills/lines/mod.ts";
 import {
   type BillPage,
   type BillSource,
@@ -10,6 +10,7 @@ import {
 import type { BillImport } from "../../../contract/imports/bills.ts";
 import { messageOf, PurserError } from "../../../kernel/errors.ts";
 import { toIso } from "../../../kernel/clock.ts";
+import { toSnakeCase } from "../../../kernel/text.ts";
 import type { CommandContext } from "../../command.ts";
 import { readMonth } from "../../parse/parse_month.ts";
 import { parseSince } from "../../parse/parse_time.ts";
@@ -93,9 +94,9 @@ async function importFile(ctx: CommandContext, source: BillSource, path: string)
     checkAccount(source, account ?? "", page);
     account ??= page.account;
     if (bill === undefined && (await begin()).status === "done") return { bill: bill!, isKnown: true };
-    addSums(sums, page);
     for (const line of page.lines) {
       if (lines.length === PART_LINES) await send(false);
+      addBilled(sums, line);
       lines.push(toWire(line));
     }
     for (const [part, count] of Object.entries(page.unknown)) unknown[part] = (unknown[part] ?? 0) + count;
@@ -104,18 +105,8 @@ async function importFile(ctx: CommandContext, source: BillSource, path: string)
   return { bill: bill!, sums };
 }
 
-function addSums(sums: Map<string, string>, { lines }: BillPage): void {
-  for (const { series, amount, currency, isEquivalent } of lines) {
-    if (series !== "cost" || amount === undefined || currency === undefined || isEquivalent) continue;
-    sums.set(currency, addDecimals([sums.get(currency) ?? "0", amount]));
-  }
-}
-
 function toWire({ startsAt, endsAt, ...line }: BillPage["lines"][number]): object {
-  const given = Object.entries(line).filter(([, value]) => value !== undefined);
-  const named = given.map((
-    [field, value],
-  ) => [field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value]);
+  const named = Object.entries(line).map(([field, value]) => [toSnakeCase(field), value]);
   return { ...Object.fromEntries(named), starts_at: toIso(startsAt), ends_at: toIso(endsAt) };
 }
 

@@ -1,4 +1,4 @@
-import { addDecimals } from "../../../bills/lines/mod.ts";
+import { addBilled } from "../../../bills/lines/mod.ts";
 import type { BillLine } from "../../../contract/imports/bills.ts";
 import { PAGE_SIZES } from "../../../contract/limits.ts";
 import type { CommandContext } from "../../command.ts";
@@ -62,7 +62,7 @@ export async function listLines(ctx: CommandContext): Promise<void> {
       },
     });
     const lines = await answer.json();
-    for (const line of lines) addLine(sums, line);
+    for (const line of lines) addBilled(sums, { ...line, isEquivalent: line.is_equivalent });
     shown.push(...lines.slice(0, Math.max(0, limit - shown.length)));
     count += lines.length;
     cursor = nextCursor(answer);
@@ -76,11 +76,6 @@ export async function listLines(ctx: CommandContext): Promise<void> {
       escapeText(`Billed: ${sum} ${currency}${currency === "USD" ? "" : ", which is in no other sum"}`),
     );
   }
-}
-
-function addLine(sums: Map<string, string>, { series, amount, currency, is_equivalent }: BillLine): void {
-  if (series !== "cost" || amount === null || currency === null || is_equivalent) return;
-  sums.set(currency, addDecimals([sums.get(currency) ?? "0", amount]));
 }
 
 const renderLines = ({ layout }: CommandContext, lines: readonly BillLine[]): string =>

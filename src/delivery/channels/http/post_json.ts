@@ -1,3 +1,4 @@
+import { parseRetryAfter } from "../../../kernel/header_fields.ts";
 import type { SendResult } from "../notification.ts";
 import { oneLine } from "../text.ts";
 
@@ -49,7 +50,7 @@ export function httpResult({ status, headers, body }: PostAnswer, now: number): 
   if (status >= 200 && status < 300) return { ok: true };
   const reason = `HTTP ${status}${explain(status, body)}`;
   if (!RETRYABLE.has(status) && status < 500) return { ok: false, retry: false, reason };
-  const retryAfterMs = readRetryAfter(headers["retry-after"], now) ?? readStatedDelay(body);
+  const retryAfterMs = parseRetryAfter(headers["retry-after"], now) ?? readStatedDelay(body);
   return { ok: false, retry: true, reason, ...(retryAfterMs !== undefined && { retryAfterMs }) };
 }
 
@@ -59,15 +60,6 @@ function explain(status: number, body: string): string {
   const said = oneLine(body, MAX_BODY_CHARS);
   const hint = said !== "" && !said.startsWith("<") ? said : HINTS[status];
   return hint === undefined ? "" : `: ${hint}`;
-}
-
-/** Parses seconds or an HTTP date (RFC 9110, 10.2.3) to milliseconds from now. */
-function readRetryAfter(value: string | undefined, now: number): number | undefined {
-  if (value === undefined) return undefined;
-  const text = value.trim();
-  const isDate = /^[A-Z][a-z]+,? .*\d{2}:\d{2}:\d{2}/.test(text);
-  const delay = /^\d+$/.test(text) ? Number(text) * 1000 : isDate ? Date.parse(text) - now : NaN;
-  return delay >= 0 ? delay : undefined;
 }
 
 /**

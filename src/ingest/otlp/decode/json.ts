@@ -1,4 +1,5 @@
 import { PurserError } from "../../../kernel/errors.ts";
+import { toSnakeCase } from "../../../kernel/text.ts";
 import type {
   Attributes,
   AttributeValue,
@@ -84,9 +85,7 @@ const SNAKE_CASE: Readonly<Record<string, string>> = Object.fromEntries(
     "resourceSpans scopeSpans resourceLogs scopeLogs logRecords resourceMetrics traceId spanId parentSpanId traceState",
     "startTimeUnixNano endTimeUnixNano timeUnixNano observedTimeUnixNano eventName",
     "stringValue boolValue intValue doubleValue arrayValue kvlistValue bytesValue",
-  ].join(" ").split(" ").map((
-    name,
-  ) => [name, name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)]),
+  ].join(" ").split(" ").map((name) => [name, toSnakeCase(name)]),
 );
 
 function objectOf(value: unknown, name: string): Json {
