@@ -95,7 +95,7 @@ Deno.test("versions say what has changed, an unchanged one is not issued again, 
   assert.deepEqual(await draft(purser, "month=2026-10&by=team&version=1"), first);
   assert.deepEqual((await draft(purser, "month=2026-10&by=team")).latest_version, 2);
   await assert.rejects(
-    purser.core.store.write([{ sql: "UPDATE statements SET markup = '9'" }]),
+    purser.core.store.write([{ sql: "UPDATE statements SET version = 9" }]),
     /never changed/,
   );
   const missing = await purser.api("GET", "/statements?month=2026-10&by=team&version=3");
