@@ -6,6 +6,7 @@ import { startOf } from "../../contract/windows.ts";
 import { type Clock, DAY_MS, toIso } from "../../kernel/clock.ts";
 import { invalidField, PurserError } from "../../kernel/errors.ts";
 import { toCanonicalText } from "../../kernel/json/canonical_json.ts";
+import { formatUsd } from "../../kernel/money.ts";
 import { nearestName } from "../../kernel/nearest_name.ts";
 import { listTagKeys } from "../../ledger/mod.ts";
 import { sumByTag } from "../../ledger/tagged_sums/mod.ts";
@@ -145,7 +146,7 @@ async function draft(
       source,
       category,
       description: [sku, model].filter(Boolean).join(" ") || category,
-      amountNanoUsd: amountNanoUsd!,
+      amount_usd: formatUsd(amountNanoUsd!),
     })),
     before: latest,
   });
