@@ -4,32 +4,17 @@
  */
 import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { openCore } from "../src/service/mod.ts";
-import { parseUsdPerMillion } from "../src/kernel/money.ts";
 import { recordCalls, recordPrices } from "../src/ledger/mod.ts";
-import { priceLines, priceRecordOf, type Rates, sumLines, usageOf } from "../src/pricing/mod.ts";
+import { priceLines, priceRecordOf, sumLines, usageOf } from "../src/pricing/mod.ts";
+import { runTimed } from "./run_timed.ts";
+import { flatRates } from "../tests/harness/flat_rates.ts";
 
 const SIZES = Deno.args.includes("--thorough") ? [200_000, 1_000_000] : [200_000];
 const END = Date.parse("2026-11-01T00:00:00Z");
 const MONTH_MS = 31 * 86_400_000;
 const BATCH = 10_000;
 
-const [input, output, cacheRead] = [3, 15, 0.3].map((usd) => parseUsdPerMillion(usd)) as [
-  bigint,
-  bigint,
-  bigint,
-];
-const rates: Rates = {
-  source: "config",
-  tiers: [{
-    aboveInputTokens: -1,
-    input,
-    output,
-    reasoning: output,
-    cacheRead,
-    cacheWrite: input,
-    cacheWrite1h: input,
-  }],
-};
+const rates = flatRates({ input: 3_000_000n, output: 15_000_000n, cacheRead: 300_000n });
 
 /** Fills a database with the calls of a month, as a gateway books them: by 20 agents, 8 models and 4 teams. */
 async function fill(path: string, size: number): Promise<void> {
@@ -71,70 +56,49 @@ async function fill(path: string, size: number): Promise<void> {
   await core.close();
 }
 
-/** Runs a command; returns its seconds, those of its processors, and its most memory. */
-async function measure(
-  args: readonly string[],
-): Promise<{ seconds: number; cpu: number; megabytes: number }> {
-  const started = performance.now();
-  const program = [
-    Deno.execPath(),
-    "run",
-    "--quiet",
-    ...CLI_PERMISSIONS,
-    new URL("../cli.ts", import.meta.url).pathname,
-  ];
-  const { success, stderr } = await new Deno.Command("/usr/bin/time", {
-    args: ["-f", "peak %M cpu %U %S", ...program, ...args],
-    stdout: "null",
-  }).output();
-  const said = new TextDecoder().decode(stderr);
-  if (!success) throw new Error(said);
-  const [, peak, user, system] = /peak (\d+) cpu ([\d.]+) ([\d.]+)/.exec(said)!;
-  return {
-    seconds: (performance.now() - started) / 1_000,
-    cpu: Number(user) + Number(system),
-    megabytes: Number(peak) / 1_000,
-  };
-}
+/** Runs a command. */
+const run = (args: readonly string[]) =>
+  runTimed(Deno.execPath(), [
+    ...["run", "--quiet", ...CLI_PERMISSIONS, new URL("../cli.ts", import.meta.url).pathname],
+    ...args,
+  ]);
+
+const fix = (figure: number | undefined, decimals: number) => figure?.toFixed(decimals) ?? "?";
+
+const print = (name: string, ...cells: string[]) =>
+  console.log(name.padEnd(50) + cells.map((cell) => cell.padStart(12)).join(""));
 
 const home = await Deno.makeTempDir({ prefix: "purser_bench_export_" });
 try {
-  const rest = await measure(["--version"]);
-  console.log(`start-up ${rest.seconds.toFixed(2)} s, CPU ${rest.cpu.toFixed(2)} s\n`);
-  console.log(
-    "export                              rows       time      CPU     rows/s  rows/CPU s    memory",
-  );
+  const rest = await run(["--version"]);
+  console.log(`start-up ${rest.seconds.toFixed(2)} s, CPU ${fix(rest.cpuSeconds, 2)} s\n`);
+  print("export", "rows", "time", "CPU", "rows/s", "rows/CPU s", "memory");
   for (const size of SIZES) {
     const db = `${home}/${size}.db`;
     await fill(db, size);
-    const common = ["--db", db, "--json"];
-    const month = ["--month", "2026-10"];
     for (
-      const [name, args] of [
-        ["calls --format parquet", ["export", "calls", "--to", `${home}/${size}-p`]],
-        ["calls --format csv", ["export", "calls", "--format", "csv", "--to", `${home}/${size}-c`]],
-        ["focus --per-call --format parquet", [
-          "export",
-          "focus",
-          ...month,
-          "--per-call",
-          "--format",
-          "parquet",
-          "--to",
-          `${home}/${size}-f`,
-        ]],
-        ["focus --format csv", ["export", "focus", ...month, "--to", `${home}/${size}-a`]],
-      ] as const
+      const name of [
+        "calls --format parquet",
+        "calls --format csv",
+        "focus --per-call --format parquet --month 2026-10",
+        "focus --format csv --month 2026-10",
+      ]
     ) {
-      const { seconds, cpu, megabytes } = await measure([...args, ...common]);
+      const to = `${home}/${size} ${name}`;
+      const { seconds, cpuSeconds, megabytes } = await run([
+        ...["export", ...name.split(" "), "--to", to],
+        ...["--db", db, "--json"],
+      ]);
       // Of charges, the calls that are read; by call, each has three.
       const rows = name.includes("per-call") ? size * 3 : size;
-      console.log(
-        `${name.padEnd(34)} ${String(rows).padStart(9)} ${seconds.toFixed(1).padStart(8)} s ${
-          cpu.toFixed(1).padStart(6)
-        } s ${(rows / seconds).toFixed(0).padStart(9)} ${(rows / cpu).toFixed(0).padStart(10)} ${
-          megabytes.toFixed(0).padStart(7)
-        } MB`,
+      print(
+        name,
+        String(rows),
+        `${fix(seconds, 1)} s`,
+        `${fix(cpuSeconds, 1)} s`,
+        fix(rows / seconds, 0),
+        fix(cpuSeconds && rows / cpuSeconds, 0),
+        `${fix(megabytes, 0)} MB`,
       );
     }
   }

@@ -5,6 +5,7 @@
 import { bundleToInstall } from "../build/bundle_cli.ts";
 import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { median } from "./measure.ts";
+import { runTimed, type TimedRun } from "./run_timed.ts";
 import { writeClaudeLogs } from "./claude_logs.ts";
 
 const THOROUGH_CALLS = 52_000;
@@ -14,43 +15,17 @@ const CCUSAGE = "20.0.20";
 const calls = Deno.args.includes("--thorough") ? THOROUGH_CALLS : DEFAULT_CALLS;
 const home = await Deno.makeTempDir({ prefix: "purser_bench_import_" });
 
-interface Run {
-  seconds: number;
-  /** The most memory that it held; undefined where the system has no /usr/bin/time. */
-  megabytes: number | undefined;
-  /** The time of processors that it took, which other work on the machine changes little. */
-  cpuSeconds: number | undefined;
-  out: string;
-}
+const cache = Deno.env.get("DENO_DIR") ?? `${Deno.env.get("HOME")}/.cache/deno`;
 
 /** Runs a program to its end, with `home` as the home folder. */
-async function run(program: string, args: readonly string[]): Promise<Run> {
-  const hasTime = await Deno.stat("/usr/bin/time").then(() => true, () => false);
-  const timed = hasTime ? ["/usr/bin/time", "-f", "peak %M cpu %U %S", program, ...args] : [program, ...args];
-  const start = performance.now();
-  const { success, stdout, stderr } = await new Deno.Command(timed[0]!, {
-    args: timed.slice(1),
-    env: {
-      HOME: home,
-      XDG_DATA_HOME: home,
-      XDG_CONFIG_HOME: `${home}/config`,
-      DENO_DIR: cache,
-      NO_COLOR: "1",
-    },
-  }).output();
-  const seconds = (performance.now() - start) / 1_000;
-  const [out, said] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)) as [string, string];
-  if (!success) throw new Error(`${program} ${args.join(" ")} has failed:\n${said}`);
-  const [, peak, user, system] = /^peak (\d+) cpu ([\d.]+) ([\d.]+)$/m.exec(said) ?? [];
-  return {
-    seconds,
-    megabytes: peak === undefined ? undefined : Number(peak) / 1_000,
-    cpuSeconds: peak === undefined ? undefined : Number(user) + Number(system),
-    out,
-  };
-}
-
-const cache = Deno.env.get("DENO_DIR") ?? `${Deno.env.get("HOME")}/.cache/deno`;
+const run = (program: string, args: readonly string[]) =>
+  runTimed(program, args, {
+    HOME: home,
+    XDG_DATA_HOME: home,
+    XDG_CONFIG_HOME: `${home}/config`,
+    DENO_DIR: cache,
+    NO_COLOR: "1",
+  });
 
 /** Installs ccusage into a folder; returns its program, undefined where npm can't be reached. */
 async function installCcusage(): Promise<string | undefined> {
@@ -65,7 +40,7 @@ async function installCcusage(): Promise<string | undefined> {
   return success ? `${folder}/node_modules/.bin/ccusage` : undefined;
 }
 
-function print(name: string, runs: readonly Run[]): void {
+function print(name: string, runs: readonly TimedRun[]): void {
   const seconds = median(runs.map(({ seconds }) => seconds));
   const cpu = runs.flatMap(({ cpuSeconds }) => cpuSeconds ?? []);
   const used = cpu.length === 0 ? "" : `${median(cpu).toFixed(2)} s`;
@@ -76,8 +51,8 @@ function print(name: string, runs: readonly Run[]): void {
   );
 }
 
-async function repeat(times: number, act: () => Promise<Run>): Promise<Run[]> {
-  const runs: Run[] = [];
+async function repeat(times: number, act: () => Promise<TimedRun>): Promise<TimedRun[]> {
+  const runs: TimedRun[] = [];
   for (let i = 0; i < times; i++) runs.push(await act());
   return runs;
 }

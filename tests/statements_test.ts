@@ -4,7 +4,7 @@ import { renderStatementCsv, renderStatementHtml } from "../src/bills/statements
 import { makeStatement } from "../src/bills/statements/make_statement.ts";
 import { SHARED_RULES } from "../src/contract/values.ts";
 import type { CostStatement } from "../src/contract/statements.ts";
-import { divideHalfEven, parseTotalUsd } from "../src/kernel/money.ts";
+import { divideHalfEven, formatUsd, parseTotalUsd } from "../src/kernel/money.ts";
 import { type ModelCall, recordCalls } from "../src/ledger/mod.ts";
 import { adjustCall } from "./harness/adjust.ts";
 import { billLine } from "./harness/bill_lines.ts";
@@ -95,7 +95,7 @@ Deno.test("versions say what has changed, an unchanged one is not issued again, 
   assert.deepEqual(await draft(purser, "month=2026-10&by=team&version=1"), first);
   assert.deepEqual((await draft(purser, "month=2026-10&by=team")).latest_version, 2);
   await assert.rejects(
-    purser.core.store.write([{ sql: "UPDATE statements SET markup = '9'" }]),
+    purser.core.store.write([{ sql: "UPDATE statements SET version = 9" }]),
     /never changed/,
   );
   const missing = await purser.api("GET", "/statements?month=2026-10&by=team&version=3");
@@ -201,11 +201,11 @@ Deno.test("every total of a statement is the sum of its lines, for any amounts",
         head: { ...HEAD, markup_percent: markup, shared },
         sums,
         corrections: late.map((sum) => ({ ...sum, ofMonth: "2026-09" })),
-        sharedCosts: pool.map((amountNanoUsd) => ({
+        sharedCosts: pool.map((amount) => ({
           source: "s",
           category: "fee",
           description: "",
-          amountNanoUsd,
+          amount_usd: formatUsd(amount),
         })),
         before: undefined,
       });
@@ -261,7 +261,7 @@ Deno.test("a page of a statement escapes all names, has no script, and nothing f
       costNanoUsd: 1_234_500_000_001n,
     }],
     corrections: [],
-    sharedCosts: [{ source: name, category: "fee", description: name, amountNanoUsd: 1n }],
+    sharedCosts: [{ source: name, category: "fee", description: name, amount_usd: "0.000000001" }],
     before: undefined,
   });
   const html = renderStatementHtml(statement);

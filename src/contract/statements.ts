@@ -9,7 +9,7 @@ const UsdText = z.string().openapi({
   description: "Exact USD, at most nine decimals",
 });
 
-export const StatementMonth = z.string().regex(
+const StatementMonth = z.string().regex(
   /^\d{4}-(?:0[1-9]|1[0-2])$/,
   "must be a month, such as 2026-10",
 )
@@ -44,6 +44,7 @@ export const statementFields = {
 };
 
 const amounts = { amount_usd: UsdText, markup_usd: UsdText, total_usd: UsdText };
+const totals = { ...amounts, corrections_usd: UsdText, shared_usd: UsdText };
 
 const Subject = z.string().nullable().openapi({
   description: "The value of the tag; null for calls without it",
@@ -73,12 +74,7 @@ export const CostStatement = z.object({
   up_to_position: Position.openapi({ description: "The newest entry of the ledger that it includes" }),
   markup_percent: z.string(),
   shared: z.enum(SHARED_RULES),
-  subjects: z.array(z.object({
-    subject: Subject,
-    ...amounts,
-    corrections_usd: UsdText,
-    shared_usd: UsdText,
-  })),
+  subjects: z.array(z.object({ subject: Subject, ...totals })),
   lines: z.array(Line),
   corrections: z.array(Line.extend({ of_month: z.string() })).openapi({
     description: "Late calls and adjustments of earlier months whose statements were issued before",
@@ -90,13 +86,7 @@ export const CostStatement = z.object({
     amount_usd: UsdText,
   })),
   unshared_usd: UsdText.openapi({ description: "What of the shared costs is charged to no subject" }),
-  total: z.object({
-    model_calls: z.number().int(),
-    unpriced_calls: z.number().int(),
-    ...amounts,
-    corrections_usd: UsdText,
-    shared_usd: UsdText,
-  }),
+  total: z.object({ model_calls: z.number().int(), unpriced_calls: z.number().int(), ...totals }),
   changes: z.array(
     z.object({ subject: Subject, before_usd: UsdText, after_usd: UsdText, difference_usd: UsdText }),
   )

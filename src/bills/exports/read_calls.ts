@@ -38,9 +38,9 @@ export async function readCalls(
   { store }: ReadContext,
   { after, limit, agentId }: { after: number; limit: number; agentId?: string | undefined },
 ): Promise<ExportedCalls> {
-  const of = agentId === undefined ? "" : " AND agent_id = ?";
-  const args = agentId === undefined ? [after] : [after, agentId];
-  const head = await readNumber(store, "SELECT max(position) FROM calls");
+  const [of, args] = agentId === undefined ? ["", [after]] : [" AND agent_id = ?", [after, agentId]];
+  const { rows: [newest] } = await store.read({ sql: "SELECT coalesce(max(position), 0) FROM calls" });
+  const head = Number(newest![0]);
   const { rows } = await store.read({
     sql: `SELECT ${LIST} FROM calls WHERE position > ?${of} AND position <= ? ORDER BY position LIMIT ?`,
     args: [...args, head, limit],
@@ -57,10 +57,6 @@ export async function readCalls(
     head_position: head,
     after_call_id: (before?.rows[0]?.[0] ?? null) as string | null,
   };
-}
-
-async function readNumber(store: ReadContext["store"], sql: string): Promise<number> {
-  return Number((await store.read({ sql })).rows[0]?.[0] ?? 0);
 }
 
 /** Returns what tells the ledgers of databases apart: a hash of the first entry, which never changes; null without one. */

@@ -7,14 +7,6 @@ import { allot } from "./allot.ts";
 /** The decimals of a markup in percent, as an integer. */
 const PARTS_PER_PERCENT = 10_000n;
 
-/** A cost of a month that no call has caused, such as a fee. */
-export interface SharedCost {
-  source: string;
-  category: string;
-  description: string;
-  amountNanoUsd: NanoUsd;
-}
-
 /** The sums from which a statement is computed. */
 export interface StatementInput {
   /** Its fields that are no sums. */
@@ -24,7 +16,7 @@ export interface StatementInput {
   >;
   sums: readonly TaggedSum[];
   corrections: readonly (TaggedSum & { ofMonth: string })[];
-  sharedCosts: readonly SharedCost[];
+  sharedCosts: CostStatement["shared_costs"];
   before: CostStatement | undefined;
 }
 
@@ -64,7 +56,7 @@ export function makeStatement(
   };
   for (const { value, costNanoUsd } of sums) book(value, "amount", costNanoUsd);
   for (const { value, costNanoUsd } of corrections) book(value, "corrections", costNanoUsd);
-  const pool = sharedCosts.reduce((sum, { amountNanoUsd }) => sum + amountNanoUsd, 0n);
+  const pool = sharedCosts.reduce((sum, { amount_usd }) => sum + parseTotalUsd(amount_usd), 0n);
   const all = [...bySubject].sort(([a], [b]) => compareNames(a, b));
   const sharers = sharersOf(head.shared, all);
   const shares = allot(pool, sharers.map(({ weight }) => weight));
@@ -79,10 +71,7 @@ export function makeStatement(
     lines: sums.map(toLine).sort(compareLines),
     corrections: corrections.map((sum) => ({ of_month: sum.ofMonth, ...toLine(sum) }))
       .sort((a, b) => compareNames(a.of_month, b.of_month) || compareLines(a, b)),
-    shared_costs: sharedCosts.map(({ amountNanoUsd, ...cost }) => ({
-      ...cost,
-      amount_usd: formatUsd(amountNanoUsd),
-    })),
+    shared_costs: sharedCosts,
     unshared_usd: formatUsd(pool - total.shared),
     total: { model_calls: count("modelCalls"), unpriced_calls: count("unpricedCalls"), ...toWire(total) },
     changes: before ? changesSince(before, subjects) : null,

@@ -15,7 +15,7 @@ const COLUMNS = [
   "total_usd",
 ] as const;
 
-/** Returns a statement as CSV: lines of usage, corrections and shares, and the total of each subject. Subjects of no name are empty. */
+/** Returns a statement as CSV: lines of usage, corrections and shares, and the total of each subject. The subject of calls without the tag is empty. */
 export function renderStatementCsv(statement: CostStatement): string {
   const rows: Record<string, unknown>[] = [
     ...statement.lines.map((line) => ({ kind: "usage", ...line })),

@@ -1,4 +1,6 @@
+import { html } from "hono/html";
 import type { CostStatement, StatementLine } from "../../contract/statements.ts";
+import { formatCount, nameUncounted } from "../../kernel/counts.ts";
 import { groupThousands } from "../../kernel/money.ts";
 
 const STYLE = `@page { size: A4; margin: 18mm 16mm }
@@ -13,14 +15,7 @@ th { border-bottom: 1.5px solid #16181d; font-weight: 600 }
 tfoot td { font-weight: 600; border-top: 1.5px solid #16181d; border-bottom: 0 }
 @media print { body { margin: 0; max-width: none; padding: 0 } }`;
 
-const ENTITIES: Record<string, string> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-const escape = (text: string) => text.replace(/[&<>"']/g, (sign) => ENTITIES[sign]!);
+const escape = (text: string): string => html`${text}`.toString();
 
 const SHARED = {
   "by-share": "by the share of each in the cost",
@@ -36,7 +31,7 @@ interface Cell {
 }
 
 const text = (value: string): Cell => ({ text: value });
-const count = (value: number): Cell => ({ text: groupThousands(String(value)), isNumber: true });
+const count = (value: number): Cell => ({ text: formatCount(value), isNumber: true });
 const usd = (value: string): Cell => {
   const [whole, fraction = ""] = value.split(".");
   const decimals = Math.max(2, fraction.length);
@@ -92,7 +87,7 @@ export function renderStatementHtml(statement: CostStatement): string {
   );
   const notes = [
     total.unpriced_calls > 0 &&
-    `${groupThousands(String(total.unpriced_calls))} calls have no known price, and are not in the amounts.`,
+    `Not in the amounts: ${nameUncounted({ unpriced: total.unpriced_calls, partlyPriced: 0 })}.`,
     statement.shared_costs.length > 0 &&
     `Shared costs are divided ${SHARED[shared]}; ${
       usd(statement.unshared_usd).text
@@ -118,7 +113,7 @@ ${
   }
 ${
     table(
-      `Changes since version ${(version ?? (statement.latest_version ?? 0) + 1) - 1}`,
+      `Changes since version ${version === null ? statement.latest_version : version - 1}`,
       [text(by), ...["Before", "Now", "Difference"].map(number)],
       (statement.changes ?? []).map((change) => [
         nameOf(change.subject),
@@ -137,10 +132,11 @@ ${
 ${
     table(
       "Shared costs",
-      [text("Source"), text("Category"), text("Description"), number("Amount")],
-      statement.shared_costs.map((
-        cost,
-      ) => [text(cost.source), text(cost.category), text(cost.description), usd(cost.amount_usd)]),
+      [...["Source", "Category", "Description"].map(text), number("Amount")],
+      statement.shared_costs.map(({ source, category, description, amount_usd }) => [
+        ...[source, category, description].map(text),
+        usd(amount_usd),
+      ]),
     )
   }
 </main></body></html>

@@ -1,5 +1,4 @@
-import { createHash } from "node:crypto";
-import { and, desc, eq } from "drizzle-orm";
+import { desc, eq } from "drizzle-orm";
 import type { SharedRule } from "../../contract/values.ts";
 import type { CostStatement } from "../../contract/statements.ts";
 import { type Calendar, UTC } from "../../contract/calendars/zones.ts";
@@ -7,6 +6,7 @@ import { startOf } from "../../contract/windows.ts";
 import { type Clock, DAY_MS, toIso } from "../../kernel/clock.ts";
 import { invalidField, PurserError } from "../../kernel/errors.ts";
 import { toCanonicalText } from "../../kernel/json/canonical_json.ts";
+import { formatUsd } from "../../kernel/money.ts";
 import { nearestName } from "../../kernel/nearest_name.ts";
 import { listTagKeys } from "../../ledger/mod.ts";
 import { sumByTag } from "../../ledger/tagged_sums/mod.ts";
@@ -35,8 +35,6 @@ export interface StatementQuery {
   shared?: SharedRule | undefined;
 }
 
-type Issued = typeof statements.$inferSelect;
-
 /** Returns the present state of the calls of a month as a statement, without keeping it. */
 export async function draftStatement(ctx: StatementContext, query: StatementQuery): Promise<CostStatement> {
   return (await draft(ctx, query)).statement;
@@ -58,8 +56,7 @@ export async function issueStatement(ctx: StatementContext, query: StatementQuer
         `Cannot issue the statement of ${month}: the month ends on ${statement.to}`,
       );
     }
-    const hash = hashOf(statement);
-    if (latest?.hash === hash) return latest.document;
+    if (latest && textOf(latest) === textOf(statement)) return latest;
     const later = issued.find((one) => one.month > month);
     if (later) {
       throw new PurserError(
@@ -68,23 +65,10 @@ export async function issueStatement(ctx: StatementContext, query: StatementQuer
       );
     }
     const version = (latest?.version ?? 0) + 1;
-    const now = ctx.clock.now();
-    const document = { ...statement, version, issued_at: toIso(now), latest_version: version };
+    const document = { ...statement, version, issued_at: toIso(ctx.clock.now()), latest_version: version };
     await ctx.store.write([{
-      sql:
-        "INSERT INTO statements (month, by_tag, version, markup, shared, up_to, created_at, hash, document) " +
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-      args: [
-        month,
-        by,
-        version,
-        statement.markup_percent,
-        statement.shared,
-        statement.up_to_position,
-        now,
-        hash,
-        JSON.stringify(document),
-      ],
+      sql: "INSERT INTO statements (month, by_tag, version, document) VALUES (?, ?, ?, ?)",
+      args: [month, by, version, JSON.stringify(document)],
     }]);
     return document;
   });
@@ -92,31 +76,37 @@ export async function issueStatement(ctx: StatementContext, query: StatementQuer
 
 /** Returns an issued version. Throws `not_found`, naming the newest one. */
 export async function findStatement(
-  { query }: Pick<StatementContext, "query">,
+  ctx: Pick<StatementContext, "query">,
   { month, by, version }: { month: string; by: string; version: number },
 ): Promise<CostStatement> {
-  const rows = await query.select().from(statements)
-    .where(and(eq(statements.byTag, by), eq(statements.month, month))).orderBy(desc(statements.version));
-  const found = rows.find((row) => row.version === version);
-  if (found) return found.document;
-  const newest = rows[0] ? `the newest is ${rows[0].version}` : "none was issued";
+  const versions = (await readIssued(ctx, by)).filter((one) => one.month === month);
+  const found = versions.find((one) => one.version === version);
+  if (found) return found;
+  const newest = versions[0] ? `the newest is ${versions[0].version}` : "none was issued";
   throw new PurserError(
     "not_found",
     `Cannot find version ${version} of the statement of ${month} by ${by}: ${newest}`,
   );
 }
 
-/** Returns the hash of all that a statement says besides its version and the position of the ledger. */
-function hashOf(statement: CostStatement): string {
+/** Reads the statements that were issued by a tag, the newest version of each month first. */
+async function readIssued({ query }: Pick<StatementContext, "query">, by: string): Promise<CostStatement[]> {
+  const rows = await query.select({ document: statements.document }).from(statements)
+    .where(eq(statements.byTag, by)).orderBy(desc(statements.version));
+  return rows.map(({ document }) => document);
+}
+
+/** Returns all that a statement says besides its version and the position of the ledger. */
+function textOf(statement: CostStatement): string {
   const { version: _v, issued_at: _i, latest_version: _l, up_to_position: _u, changes: _c, ...said } =
     statement;
-  return createHash("sha256").update(toCanonicalText(said)).digest("hex");
+  return toCanonicalText(said);
 }
 
 async function draft(
   ctx: StatementContext,
   { month, by, markup = "0", shared = "by-share" }: StatementQuery,
-): Promise<{ statement: CostStatement; latest: Issued | undefined; issued: Issued[] }> {
+): Promise<{ statement: CostStatement; latest: CostStatement | undefined; issued: CostStatement[] }> {
   const span = spanOf(ctx, month);
   if (span.from > ctx.clock.now()) {
     throw invalidField(
@@ -126,8 +116,7 @@ async function draft(
     );
   }
   const upTo = Number((await ctx.store.read({ sql: "SELECT max(position) FROM calls" })).rows[0]![0] ?? 0);
-  const issued = await ctx.query.select().from(statements)
-    .where(eq(statements.byTag, by)).orderBy(desc(statements.version));
+  const issued = await readIssued(ctx, by);
   const latest = issued.find((one) => one.month === month);
   const sums = await sumByTag(ctx.store, { tag: `tag:${by}`, ...span, upTo });
   if (sums.every(({ value }) => value === null)) await checkTag(ctx, by);
@@ -157,9 +146,9 @@ async function draft(
       source,
       category,
       description: [sku, model].filter(Boolean).join(" ") || category,
-      amountNanoUsd: amountNanoUsd!,
+      amount_usd: formatUsd(amountNanoUsd!),
     })),
-    before: latest?.document,
+    before: latest,
   });
   return { statement, latest, issued };
 }
@@ -168,12 +157,12 @@ async function draft(
  * Returns the earlier months that were issued, each with the position up to which its calls are charged already: in its own statement, or as
  * corrections in that of a later month.
  */
-function correctable(issued: readonly Issued[], month: string): { ofMonth: string; after: number }[] {
+function correctable(issued: readonly CostStatement[], month: string): { ofMonth: string; after: number }[] {
   const months = [...new Set(issued.map((one) => one.month).filter((one) => one < month))].sort();
   return months.map((ofMonth) => ({
     ofMonth,
     after: Math.max(
-      ...issued.filter((one) => one.month >= ofMonth && one.month < month).map(({ upTo }) => upTo),
+      ...issued.filter((one) => one.month >= ofMonth && one.month < month).map((one) => one.up_to_position),
     ),
   }));
 }
@@ -190,9 +179,9 @@ async function checkTag({ store }: StatementContext, by: string): Promise<void> 
   const known = (await listTagKeys(store, {}, { limit: 1_000, offset: 0 })).map(({ tag_key }) => tag_key);
   if (known.includes(by)) return;
   const near = nearestName(by, known);
-  const hint = near === undefined
-    ? known.length === 0 ? "calls have no tags yet" : `there are ${known.slice(0, 20).join(", ")}`
-    : `did you mean ${near}?`;
+  const hint = near !== undefined
+    ? `did you mean ${near}?`
+    : `there are ${known.slice(0, 20).join(", ") || "none yet"}`;
   throw invalidField(
     "by",
     `no call has the tag ${by}`,

@@ -1,5 +1,4 @@
 import { sqliteTable, text } from "drizzle-orm/sqlite-core";
-import type { SharedRule } from "../../contract/values.ts";
 import type { CostStatement } from "../../contract/statements.ts";
 import { flag, int, nanoUsd } from "./ledger_tables.ts";
 
@@ -68,10 +67,5 @@ export const statements = sqliteTable("statements", {
   month: text("month").notNull(),
   byTag: text("by_tag").notNull(),
   version: int("version").notNull(),
-  markup: text("markup").notNull(),
-  shared: text("shared").$type<SharedRule>().notNull(),
-  upTo: int("up_to").notNull(),
-  createdAt: int("created_at").notNull(),
-  hash: text("hash").notNull(),
   document: text("document", { mode: "json" }).$type<CostStatement>().notNull(),
 });

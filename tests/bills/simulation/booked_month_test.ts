@@ -6,6 +6,7 @@ import { toNano } from "../../../src/bills/reconcile/exact.ts";
 import { toUsd } from "../../../src/kernel/money.ts";
 import { type ModelCall, recordCalls, recordPrices, recordUpstreams } from "../../../src/ledger/mod.ts";
 import { priceLines, type Rates, sumLines, usageOf } from "../../../src/pricing/mod.ts";
+import { flatRates } from "../../harness/flat_rates.ts";
 import { modelCall } from "../../harness/model_calls.ts";
 import { openTestBooks } from "../../harness/test_books.ts";
 import { makeMonth, type Month } from "./month.ts";
@@ -20,16 +21,7 @@ function cardOf(model: string): Rates {
   let card = cards.get(model);
   if (!card) {
     const { input_tokens: input, output_tokens: output, cache_read_tokens: cacheRead } = rates(model);
-    const tier = {
-      aboveInputTokens: -1,
-      input,
-      output,
-      reasoning: output,
-      cacheRead,
-      cacheWrite: input,
-      cacheWrite1h: input,
-    };
-    cards.set(model, card = { source: "test", tiers: [tier] });
+    cards.set(model, card = flatRates({ input, output, cacheRead }));
   }
   return card;
 }

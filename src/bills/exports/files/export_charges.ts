@@ -45,7 +45,7 @@ export async function exportCharges(input: ChargesExport): Promise<ChargesManife
   const manifestName = `${name}.manifest.json`;
   const earlier = await readManifest(target, manifestName, ChargesManifest, "charges");
   let page = await readPage(undefined);
-  // One that was made before the first call is of no ledger.
+  // A manifest from before the first call names no ledger.
   if (earlier && earlier.ledger !== null && page.ledger !== earlier.ledger) {
     throw refuse(target, `${manifestName} is of another ledger`);
   }

@@ -1,4 +1,4 @@
-import { isAbsolute, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import type { Environment } from "../../../config/mod.ts";
 import type { Clock } from "../../../kernel/clock.ts";
 import { PurserError } from "../../../kernel/errors.ts";
@@ -35,7 +35,7 @@ export async function openTarget(ctx: TargetContext, to: string): Promise<Export
       `Cannot export to ${to}: only a folder or s3://BUCKET/PREFIX can be written to`,
     );
   }
-  return await openFolder(isAbsolute(to) ? to : resolve(to), to);
+  return await openFolder(resolve(to), to);
 }
 
 async function openFolder(folder: string, where: string): Promise<ExportTarget> {

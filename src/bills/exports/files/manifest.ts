@@ -6,7 +6,7 @@ import type { ExportTarget } from "./export_target.ts";
 /** The rows of one file: some tens of megabytes while it is made. */
 export const ROWS_PER_FILE = 100_000;
 
-/** Writes a file; returns what a manifest says of it. */
+/** Writes a file; returns its entry in a manifest. */
 export async function putFile(target: ExportTarget, name: string, bytes: Uint8Array<ArrayBuffer>) {
   const sha256 = createHash("sha256").update(bytes).digest("hex");
   await target.put(name, bytes, sha256);

@@ -2,3 +2,4 @@
 export { exportCalls } from "./export_calls.ts";
 export { exportCharges } from "./export_charges.ts";
 export { openTarget } from "./export_target.ts";
+export { toCsv } from "./table_file.ts";

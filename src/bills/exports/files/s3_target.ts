@@ -61,7 +61,8 @@ export function openBucket({ env, clock, fetch }: TargetContext, to: string): Ex
         });
         const response = await fetch(signed, { signal: late.signal, redirect: "manual" });
         const text = await response.text();
-        if (response.ok || response.status === 404) return { status: response.status, text };
+        if (response.ok) return text;
+        if (response.status === 404 && method !== "PUT" && !text.includes("NoSuchBucket")) return undefined;
         said = describe(response.status, text);
         if (!PASSING.has(response.status)) throw new PurserError("unavailable", fault(name, said));
       } catch (error) {
@@ -78,17 +79,8 @@ export function openBucket({ env, clock, fetch }: TargetContext, to: string): Ex
 
   return {
     where: to,
-    async readText(name) {
-      const { status, text } = await send("GET", name);
-      if (status === 404 && /NoSuchBucket/.test(text)) {
-        throw new PurserError("unavailable", fault(name, describe(404, text)));
-      }
-      return status === 404 ? undefined : text;
-    },
-    async put(name, bytes, sha256) {
-      const { status, text } = await send("PUT", name, bytes, sha256);
-      if (status === 404) throw new PurserError("unavailable", fault(name, describe(status, text)));
-    },
+    readText: (name) => send("GET", name),
+    put: async (name, bytes, sha256) => void await send("PUT", name, bytes, sha256),
     remove: async (name) => void await send("DELETE", name),
   };
 }

@@ -51,12 +51,14 @@ interface Encoder {
   finish(): Uint8Array<ArrayBuffer>;
 }
 
+/** Returns rows as lines of CSV. */
+export const toCsv = (rows: readonly (readonly ExportCell[])[]): string =>
+  toLines(rows.map((row) => row.map((cell) => cellOf("", cell))));
+
 function createCsv(columns: readonly ExportColumn[]): Encoder {
-  const encoder = new TextEncoder();
-  const parts = [encoder.encode(toLines([columns.map(({ name }) => name)]))];
+  const parts = [Buffer.from(toCsv([columns.map(({ name }) => name)]))];
   return {
-    group: (rows) =>
-      void parts.push(encoder.encode(toLines(rows.map((row) => row.map((cell) => cellOf("", cell)))))),
+    group: (rows) => void parts.push(Buffer.from(toCsv(rows))),
     finish: () => Buffer.concat(parts),
   };
 }
@@ -119,11 +121,12 @@ async function createParquet(columns: readonly ExportColumn[]): Promise<Encoder>
 
 /** Returns the conversion of cells to values of Parquet: amounts are exact integers of their last decimal. Equal cells are one value. */
 function toValue(kind: Exclude<ExportColumn["kind"], "text">): (cell: ExportCell) => unknown {
-  const convert = kind === "integer"
-    ? (cell: string | number) => BigInt(cell)
-    : kind === "time"
-    ? (cell: string | number) => BigInt(Date.parse(String(cell)))
-    : (cell: string | number) => toBytes(toUnits(String(cell), SCALES[kind]));
+  const convert = (cell: string | number) =>
+    kind === "integer"
+      ? BigInt(cell)
+      : kind === "time"
+      ? BigInt(Date.parse(String(cell)))
+      : toBytes(toUnits(String(cell), SCALES[kind]));
   let known = new Map<string | number, unknown>();
   return (cell) => {
     if (cell === null) return null;

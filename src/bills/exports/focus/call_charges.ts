@@ -32,7 +32,7 @@ const hourOf = (at: number): Hour => ({
   periodEnd: toFocusTime(startInUtc("month", at, 1)),
 });
 
-/** The names of who has made a call: of its API key, and of the provider's account and project, where they are known. */
+/** The name of a call's API key, and of the provider's account and project that pay for it, where they are known. */
 export interface Payer {
   keyName: string | null;
   account: string | null;

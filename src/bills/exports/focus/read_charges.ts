@@ -54,8 +54,8 @@ export interface ChargesQuery {
 }
 
 /**
- * Reads a page of charges, in the order of their hours; those of bills that are no calls are on the last one. An hour with very many calls, or
- * rows, is on several pages, and may have several rows of one SKU.
+ * Reads a page of charges, in the order of their hours; fees, taxes and credits of bills are on the last page. An hour with very many calls or
+ * rows is on several pages, and may have several rows of one SKU.
  *
  * @throws {PurserError} `invalid` for a cursor that is not one
  */
@@ -110,7 +110,7 @@ export async function readCharges(
   };
 }
 
-/** Sets the payers of charges, of which there are few: one for each key and upstream. */
+/** Sets the payers of charges. Their keys and upstreams are few, and read at once. */
 async function namePayers(ctx: ReadContext, charges: readonly Charge[], viewer: Viewer): Promise<void> {
   const of = <Value>(value: (call: ModelCall) => Value | null | undefined) =>
     [...new Set(charges.map(({ call }) => value(call)))].filter((each) => each != null);

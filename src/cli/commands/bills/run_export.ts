@@ -3,13 +3,11 @@ import type { ExportedCharges } from "../../../contract/exports.ts";
 import { ALL_SEEING } from "../../../ledger/mod.ts";
 import { PAGE_SIZES } from "../../../contract/limits.ts";
 import { toIso } from "../../../kernel/clock.ts";
-import { cellOf, toLines } from "../../../kernel/csv.ts";
 import type { CommandContext } from "../../command.ts";
 import { EXIT } from "../../exit_code.ts";
 import { readMonth } from "../../parse/parse_month.ts";
 import { parseSince } from "../../parse/parse_time.ts";
 import { UsageError } from "../../parse/usage_error.ts";
-
 import { countOf, formatCount } from "../../render/format_values.ts";
 import { createProgress } from "../../terminal/progress.ts";
 
@@ -26,11 +24,6 @@ async function untilInterrupted(ctx: CommandContext, work: () => Promise<void>):
   }
 }
 
-const openTargetOf = async (ctx: CommandContext, to: string) => {
-  const { openTarget } = await import("../../../bills/exports/files/mod.ts");
-  return await openTarget({ env: ctx.env, clock: ctx.clock, fetch: globalThis.fetch }, to);
-};
-
 export async function runCallsExport(ctx: CommandContext): Promise<number> {
   const { options, terminal: { interrupted } } = ctx;
   const to = options.text("to");
@@ -43,9 +36,9 @@ export async function runCallsExport(ctx: CommandContext): Promise<number> {
   const format = options.oneOf("format", EXPORT_FORMATS) ?? "parquet";
   const fromPosition = options.wholeNumber("from-position", { min: 1, max: Number.MAX_SAFE_INTEGER });
   const { api } = await ctx.connect();
-  const { exportCalls } = await import("../../../bills/exports/files/mod.ts");
+  const { exportCalls, openTarget } = await import("../../../bills/exports/files/mod.ts");
   return await untilInterrupted(ctx, async () => {
-    const target = await openTargetOf(ctx, to);
+    const target = await openTarget({ ...ctx, fetch: globalThis.fetch }, to);
     let progress: ReturnType<typeof createProgress> | undefined;
     let first: number | undefined;
     const manifest = await exportCalls({
@@ -97,41 +90,32 @@ export async function runFocusExport(ctx: CommandContext): Promise<number> {
   }
   const span = readSpan(ctx);
   const { api, core } = await ctx.connect();
+  const perCall = options.has("per-call");
   const readPage = async (cursor: string | undefined): Promise<ExportedCharges> => {
     interrupted.throwIfAborted();
-    const isPerCall = options.has("per-call");
-    if (core) {
-      // Pages as JSON would take half of the time.
-      const { readCharges } = await import("../../../bills/exports/mod.ts");
-      const [from, to] = [Date.parse(span.from), Date.parse(span.to)];
-      const limit = PAGE_SIZES.exportedRows.max;
-      return await readCharges(core, {
-        version,
-        from,
-        to,
-        perCall: isPerCall,
-        viewer: ALL_SEEING,
-        limit,
-        cursor,
-      });
+    if (!core) {
+      const per_call = perCall ? "true" as const : undefined;
+      const query = { ...span, version, per_call, cursor, limit: ROWS_PER_PAGE };
+      return await (await api.exports.focus.$get({ query })).json();
     }
-    const per_call = isPerCall ? "true" as const : undefined;
-    const answer = await api.exports.focus.$get({
-      query: { ...span, version, per_call, cursor, limit: ROWS_PER_PAGE },
-    });
-    return await answer.json();
+    // Pages as JSON would take half of the time.
+    const { readCharges } = await import("../../../bills/exports/mod.ts");
+    const [from, to] = [Date.parse(span.from), Date.parse(span.to)];
+    const limit = PAGE_SIZES.exportedRows.max;
+    return await readCharges(core, { version, from, to, perCall, viewer: ALL_SEEING, limit, cursor });
   };
+  const { exportCharges, openTarget, toCsv } = await import("../../../bills/exports/files/mod.ts");
   return await untilInterrupted(ctx, async () => {
     if (to === undefined) {
-      for (let page = await readPage(undefined), isFirst = true;; isFirst = false) {
-        if (isFirst) stdout.write(toLines([page.columns.map(({ name }) => cellOf("", name))]), "document");
-        stdout.write(toLines(page.rows.map((row) => row.map((cell) => cellOf("", cell)))), "document");
+      let page = await readPage(undefined);
+      stdout.write(toCsv([page.columns.map(({ name }) => name)]), "document");
+      for (;;) {
+        stdout.write(toCsv(page.rows), "document");
         if (page.next_cursor === null) return;
         page = await readPage(page.next_cursor);
       }
     }
-    const { exportCharges } = await import("../../../bills/exports/files/mod.ts");
-    const target = await openTargetOf(ctx, to);
+    const target = await openTarget({ ...ctx, fetch: globalThis.fetch }, to);
     const progress = createProgress(ctx, { label: "Exporting", total: undefined, unit: "rows" });
     const onProgress = (rows: number) => progress.reach(rows);
     const manifest = await exportCharges({ target, version, format, ...span, readPage, onProgress })
@@ -161,16 +145,16 @@ function readSpan({ options, clock }: CommandContext): { from: string; to: strin
   const since = options.read("since", (text) => parseSince(text, now) ?? toIso(0));
   const until = options.read("until", (text) => parseSince(text, now) ?? toIso(now));
   const month = options.read("month", (text) => readMonth(text, now));
-  if (month !== undefined && (since ?? until) !== undefined) {
+  if (since === undefined && until === undefined) {
+    const { from, to } = month ?? readMonth("last-month", now);
+    return { from: toIso(from), to: toIso(to) };
+  }
+  if (month !== undefined) {
     throw new UsageError("Cannot use --month with --since or --until: each names the span", options.command);
   }
-  if (since !== undefined || until !== undefined) {
-    const span = { from: since ?? toIso(0), to: until ?? toIso(now) };
-    if (span.from > span.to) {
-      throw new UsageError("Cannot use --since: it is later than --until", options.command);
-    }
-    return span;
+  const span = { from: since ?? toIso(0), to: until ?? toIso(now) };
+  if (span.from > span.to) {
+    throw new UsageError("Cannot use --since: it is later than --until", options.command);
   }
-  const { from, to } = month ?? readMonth("last-month", now);
-  return { from: toIso(from), to: toIso(to) };
+  return span;
 }
