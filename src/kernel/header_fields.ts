@@ -34,8 +34,5 @@ export function joinHeaders(sent: readonly string[]): HeaderFields {
 }
 
 /** Returns the headers of an object, by their names in lower case. */
-export function fieldsOf(headers: Readonly<Record<string, string>>): Pick<Headers, "get"> {
-  const fields = new Map<string, string>();
-  for (const name in headers) fields.set(name.toLowerCase(), headers[name]!);
-  return { get: (name) => fields.get(name) ?? null };
-}
+export const fieldsOf = (headers: Readonly<Record<string, string>>): HeaderFields =>
+  joinHeaders(Object.entries(headers).flat());

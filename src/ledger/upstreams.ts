@@ -11,6 +11,7 @@ import {
   type Statement,
   type Store,
   tables,
+  toObjects,
 } from "../store/mod.ts";
 import type { ModelCall } from "./model_call.ts";
 
@@ -53,13 +54,8 @@ const MAX_ID = 200;
 
 /** Returns the ids that headers state: those of an answer, or of a request. */
 export function idsIn(headers: Named): AnswerIds {
-  const first = (names: readonly string[]) => {
-    for (const name of names) {
-      const id = headers.get(name);
-      if (id && id.length <= MAX_ID) return id;
-    }
-    return undefined;
-  };
+  const first = (names: readonly string[]) =>
+    names.map((name) => headers.get(name)).find((id) => id && id.length <= MAX_ID) ?? undefined;
   return { requestId: first(REQUEST), account: first(ACCOUNT), project: first(PROJECT) };
 }
 
@@ -123,28 +119,21 @@ export async function findUpstream(query: Query, upstreamId: number): Promise<Up
 }
 
 // A scan of the calls since a time: an index for it would be written with each call.
-const LIST = `SELECT u.upstream_id, coalesce(c.calls, 0), c.last_at FROM upstreams u LEFT JOIN
+const LIST = `SELECT u.*, coalesce(c.calls, 0) AS calls, c.last_at FROM upstreams u LEFT JOIN
   (SELECT upstream_id, count(*) AS calls, max(at) AS last_at FROM calls WHERE at >= ?1 AND adjusts IS NULL AND upstream_id IS NOT NULL
     GROUP BY upstream_id) c ON c.upstream_id = u.upstream_id
 ORDER BY u.provider, u.credential, u.upstream_id`;
 
 /** Lists what calls are paid with, with the number of calls since a time and the last one. */
-export async function listUpstreams(
-  { store, query }: { store: Store; query: Query },
-  since: number,
-): Promise<ListedUpstream[]> {
-  const rows = await query.select().from(upstreams);
-  const byId = new Map(rows.map((row) => [row.upstreamId, toWire(row)]));
-  return (await store.read({ sql: LIST, args: [since] })).rows.flatMap(([id, calls, lastAt]) => {
-    const upstream = byId.get(Number(id));
-    return upstream
-      ? [{
-        ...upstream,
-        model_calls: Number(calls),
-        last_used_at: lastAt === null ? null : toIso(Number(lastAt)),
-      }]
-      : [];
-  });
+export async function listUpstreams({ store }: { store: Store }, since: number): Promise<ListedUpstream[]> {
+  type Row = Omit<UpstreamOnWire, "upstream_id"> & Record<"upstream_id" | "calls" | "last_at", SqlValue>;
+  const rows = toObjects<Row>(await store.read({ sql: LIST, args: [since] }));
+  return rows.map(({ upstream_id, calls, last_at, ...row }) => ({
+    upstream_id: toUpstreamId(Number(upstream_id)),
+    ...row,
+    model_calls: Number(calls),
+    last_used_at: last_at === null ? null : toIso(Number(last_at)),
+  }));
 }
 
 /**
@@ -160,11 +149,10 @@ export async function setUpstreamKey(
   const upstreamId = parseInt(id.slice("ups_".length), 16);
   const before = await findUpstream(query, upstreamId);
   if (!before) throw new PurserError("not_found", `Cannot find upstream ${id}; see purser upstreams list`);
-  const change = { action: "changed", kind: "upstream", id, name: before.credential } as const;
   await store.write([
     { sql: "UPDATE upstreams SET key_id = ?1 WHERE upstream_id = ?2", args: [keyId, upstreamId] },
     auditEntry({ author, now: clock.now() }, {
-      ...change,
+      ...{ action: "changed", kind: "upstream", id, name: before.credential },
       before: { key_id: before.key_id },
       after: { key_id: keyId },
     }),
