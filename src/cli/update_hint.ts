@@ -57,8 +57,8 @@ export async function findUpdate(ctx: UpdateContext): Promise<UpdateHint | undef
   const path = findUpdateFile(env);
   const url = new URL(`${registry}/purser/latest`);
   if (path === undefined || !mayAskAndKeep(url.host, dirname(path))) return undefined;
-  const text = await readTextFile(path).catch(() => "{}");
-  let known = Known.catch({}).parse(parseJson(text));
+  let known: z.infer<typeof Known> = await readTextFile(path)
+    .then((text) => Known.parse(JSON.parse(text))).catch(() => ({}));
   const isWithin = (ms: number, time: string | undefined) => {
     const age = clock.now() - Date.parse(time ?? "");
     return age >= 0 && age < ms; // a clock that was set back keeps nothing silent
@@ -121,13 +121,5 @@ function commandOf({ kind, repository }: Release, version: string, env: Environm
       return `replace this file by that of version ${version}, from ${addressOf(repository)}`;
     case "image":
       return `pull the image of version ${version}, and start it over the same volume`;
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return {};
   }
 }
