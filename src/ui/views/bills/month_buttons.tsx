@@ -1,5 +1,5 @@
 import type { BillPeriod, Reconciliation } from "../../../contract/bills/reconciliations.ts";
-import { commandOf, type Field, textIn, valueOfText } from "../../forms/fields.ts";
+import { commandOf, type Field, filledIn, valueOfText } from "../../forms/fields.ts";
 import { FormField } from "../../forms/form_field.tsx";
 import { request } from "../../hooks/request.ts";
 import { navigate, uiPath } from "../../hooks/route.ts";
@@ -69,18 +69,15 @@ export function MonthButton({ of: { source, account, month }, action, corrects }
           />
         ))}
       command={(form) => {
-        const given = Object.entries(key).map(([name, text]) => ({
+        const ofMonth = Object.entries(key).map(([name, text]) => ({
           field: { name, label: name, kind: "text" as const },
           text,
         }));
-        const words = [...given, ...fields.map((field) => ({ field, text: textIn(field, form) }))]
-          .filter(({ text }) => text !== "").map((one) => ({ ...one, before: "" }));
+        const words = [...ofMonth, ...filledIn(fields, form)];
         return commandOf("reconcile", isFirst ? source : action, isFirst ? undefined : source, words);
       }}
       run={async (form) => {
-        const given = fields.map((
-          field,
-        ) => [field.name, valueOfText(field, textIn(field, form)) ?? undefined]);
+        const given = filledIn(fields, form).map(({ field, text }) => [field.name, valueOfText(field, text)]);
         const body = { source, ...key, ...Object.fromEntries(given) };
         const { value } = await request<Reconciliation>(path, { method: "POST", body });
         if (isFirst) navigate(uiPath("bills", value.reconciliation_id));

@@ -66,7 +66,7 @@ export function AcknowledgeButton({ alertId }: { alertId: string }) {
       fields={(issues) => <FormField field={NOTE} text="" issue={issues[NOTE.name]} />}
       command={(form) => {
         const text = textIn(NOTE, form);
-        return commandOf("alerts", "ack", alertId, text === "" ? [] : [{ field: NOTE, text, before: "" }]);
+        return commandOf("alerts", "ack", alertId, text === "" ? [] : [{ field: NOTE, text }]);
       }}
       run={async (form) => {
         const note = textIn(NOTE, form);

@@ -56,7 +56,6 @@ export function Keys() {
     >
       <Loaded
         data={keys}
-        isEmpty={(rows) => rows.length === 0}
         empty={status === undefined
           ? (
             <Empty title="No API keys yet" command="purser keys add ops --scope admin">
@@ -73,7 +72,7 @@ export function Keys() {
             rows={rows}
             keyOf={({ key_id }) => key_id}
             source={{ path, name: "keys" }}
-            more={keys.hasMore ? keys.more : undefined}
+            more={keys.more}
           />
         )}
       </Loaded>
@@ -230,7 +229,7 @@ function RotateButton({ of }: { of: ApiKey }) {
       fields={(issues) => <FormField field={GRACE} text="" issue={issues[GRACE.name]} />}
       command={(form) => {
         const hours = textIn(GRACE, form);
-        const given = hours === "" ? [] : [{ field: GRACE, text: `${hours}h`, before: "" }];
+        const given = hours === "" ? [] : [{ field: GRACE, text: `${hours}h` }];
         return commandOf("keys", "rotate", of.name, given);
       }}
       run={async (form) => {
