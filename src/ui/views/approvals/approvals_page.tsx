@@ -3,7 +3,7 @@ import { counterText } from "../../../contract/budgets/subjects.ts";
 import { shortUsd } from "../../format/money.ts";
 import { textOf } from "../../forms/change_shown.ts";
 import { commandOf, type Field, filledIn, textIn } from "../../forms/fields.ts";
-import { FormField } from "../../forms/form_field.tsx";
+import { formFields } from "../../forms/form_field.tsx";
 import { usePages } from "../../hooks/data.ts";
 import { request } from "../../hooks/request.ts";
 import { useAccess } from "../../hooks/session.ts";
@@ -147,10 +147,7 @@ function AnswerButton({ ticket, answer, fields }: {
             : "refuses the calls that wait, and asks again in 15 minutes at the earliest."}
         </p>
       }
-      fields={(issues) =>
-        fields.map((field) => (
-          <FormField key={field.name} field={field} text={shown(field)} issue={issues[field.name]} />
-        ))}
+      fields={formFields(fields, shown)}
       command={(form) => commandOf("approvals", answer, ticket_id, filledIn(fields, form))}
       run={async (form) => {
         const amount = textIn(AMOUNT, form);

@@ -1,6 +1,6 @@
 import type { BillPeriod, Reconciliation } from "../../../contract/bills/reconciliations.ts";
 import { commandOf, type Field, filledIn, valueOfText } from "../../forms/fields.ts";
-import { FormField } from "../../forms/form_field.tsx";
+import { formFields } from "../../forms/form_field.tsx";
 import { request } from "../../hooks/request.ts";
 import { navigate, uiPath } from "../../hooks/route.ts";
 import { ActionButton } from "../../parts/confirm.tsx";
@@ -59,15 +59,7 @@ export function MonthButton({ of: { source, account, month }, action, corrects }
     <ActionButton
       label={corrects ?? label}
       explanation={<p>{source} {month}: {explains}</p>}
-      fields={(issues) =>
-        fields.map((field) => (
-          <FormField
-            key={field.name}
-            field={field}
-            text={corrects && field.kind === "flag" ? "true" : ""}
-            issue={issues[field.name]}
-          />
-        ))}
+      fields={formFields(fields, ({ kind }) => corrects && kind === "flag" ? "true" : "")}
       command={(form) => {
         const ofMonth = Object.entries(key).map(([name, text]) => ({
           field: { name, label: name, kind: "text" as const },

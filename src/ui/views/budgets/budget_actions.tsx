@@ -7,7 +7,7 @@ import { shortUsd } from "../../format/money.ts";
 import { utc } from "../../format/time.ts";
 import { pathOf, textOf } from "../../forms/change_shown.ts";
 import { commandOf, type Field, filledIn, textIn } from "../../forms/fields.ts";
-import { FormField } from "../../forms/form_field.tsx";
+import { formFields } from "../../forms/form_field.tsx";
 import { BUDGET } from "../../forms/resources.ts";
 import { now } from "../../hooks/clock.ts";
 import { request } from "../../hooks/request.ts";
@@ -75,15 +75,7 @@ export function RaiseButton({ budget, counter }: { budget: Shown; counter?: Budg
           )} for a time. Raises add up, and can't be taken back.
         </p>
       }
-      fields={(issues) =>
-        fields.map((field) => (
-          <FormField
-            key={field.name}
-            field={field}
-            text=""
-            issue={issues[field.name]}
-          />
-        ))}
+      fields={formFields(fields)}
       command={(form) => {
         const given = filledIn(fields, form)
           .map((one) => one.field === until ? { ...one, text: `${one.text}h` } : one);
