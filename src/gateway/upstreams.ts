@@ -54,7 +54,7 @@ export function findUpstream(
   };
 }
 
-/** Returns what a request is paid with, by the headers that it is sent with: a client may have sent a key that the config passes on. */
+/** Returns the upstream that pays for a request, by its headers: a client may have sent a key that the config passes on. */
 export function paidWith(
   { credential, passedHeaders }: Upstream,
   sent: Readonly<Record<string, string>>,

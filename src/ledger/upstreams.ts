@@ -69,7 +69,7 @@ SELECT ${
 const ids = new Map<string, number>();
 const MAX_IDS = 10_000;
 
-/** Returns the id of what a call was paid with, which is the same in each process; null if nothing is known of it. */
+/** Returns the id of a call's upstream, which is the same in each process; null if nothing is known about it. */
 export function upstreamIdOf(
   { provider, upstream, upstreamId }: Pick<ModelCall, "provider" | "upstream" | "upstreamId">,
 ): number | null {
@@ -86,7 +86,7 @@ export function upstreamIdOf(
   return id;
 }
 
-/** Returns the statement that stores what calls were paid with, unless `known` has it, and the ids. */
+/** Returns the statement that stores the upstreams of calls that `known` does not have, and their ids. */
 export function recordUpstreams(
   calls: readonly Pick<ModelCall, "provider" | "upstream">[],
   known: ReadonlySet<number>,
@@ -112,7 +112,7 @@ function toWire({ upstreamId, keyHash, keyId, ...row }: typeof upstreams.$inferS
   return { upstream_id: toUpstreamId(upstreamId), ...row, key_hash: keyHash, key_id: keyId };
 }
 
-/** Reads what a call was paid with; undefined if there is none of that id. */
+/** Reads an upstream; undefined if none has that id. */
 export async function findUpstream(query: Query, upstreamId: number): Promise<UpstreamOnWire | undefined> {
   const [row] = await query.select().from(upstreams).where(eq(upstreams.upstreamId, upstreamId));
   return row && toWire(row);
@@ -124,7 +124,7 @@ const LIST = `SELECT u.*, coalesce(c.calls, 0) AS calls, c.last_at FROM upstream
     GROUP BY upstream_id) c ON c.upstream_id = u.upstream_id
 ORDER BY u.provider, u.credential, u.upstream_id`;
 
-/** Lists what calls are paid with, with the number of calls since a time and the last one. */
+/** Lists the upstreams, each with the number of its calls since a time and the last one. */
 export async function listUpstreams({ store }: { store: Store }, since: number): Promise<ListedUpstream[]> {
   type Row = Omit<UpstreamOnWire, "upstream_id"> & Record<"upstream_id" | "calls" | "last_at", SqlValue>;
   const rows = toObjects<Row>(await store.read({ sql: LIST, args: [since] }));
