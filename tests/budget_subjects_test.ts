@@ -137,6 +137,8 @@ Deno.test("a check of a key has the limits of the tags that its calls bear, its 
       ["Anna", "tag user=anna", undefined, 5],
     ],
   );
+  const byName = await purser.api("GET", `${BUDGETS}/check?key_id=laptop&model=anthropic:claude-opus-5`);
+  assert.deepEqual(byName.body, body, "a model's name may have its provider");
   const unknown = await purser.api("GET", `${BUDGETS}/check?key_id=latpop`);
   assert.match(unknown.body.detail, /did you mean "laptop"/);
 });

@@ -66,9 +66,9 @@ Deno.test("the nearest agent is in the advice, and an agent that is the name of 
   await makeKey(purser, ["call"], { name: "laptop" });
   await addBudget(purser, "Laptop", { agent_id: "laptop" });
   assert.equal((await check(purser, "budgets")).status, "ok");
-  await addBudget(purser, "It's all", { agent_id: "reseacher" });
+  await addBudget(purser, "It's all", { agent_id: "research" });
   const { detail, advice } = await check(purser, "budgets");
-  assert.match(detail, /; It's all is for agent reseacher, of which there is nothing$/);
+  assert.match(detail, /; It's all is for agent research, of which there is nothing$/);
   assert.equal(
     advice,
     "Check the agent's name: purser budgets set 'It'\\''s all' --agent researcher",
@@ -80,13 +80,25 @@ Deno.test("an enabled alert rule of an agent of which there is nothing is a warn
   await purser.api("PUT", "/agents/researcher", { model: "demo:echo" });
   const rule = { threshold_type: "per_day_usd", threshold_usd: 1, severity: "info" };
   await add(purser, "/alerts/rules", { ...rule, name: "Fine", agent_id: "researcher" });
-  await add(purser, "/alerts/rules", { ...rule, name: "Off", agent_id: "resarcher", enabled: false });
+  await add(purser, "/alerts/rules", { ...rule, name: "Off", agent_id: "research", enabled: false });
   assert.doesNotMatch((await check(purser, "alert rules")).detail, /nothing/);
-  await add(purser, "/alerts/rules", { ...rule, name: "Lost", agent_id: "resarcher" });
+  await add(purser, "/alerts/rules", { ...rule, name: "Lost", agent_id: "research" });
   const { status, detail, advice } = await check(purser, "alert rules");
   assert.equal(status, "warning");
-  assert.match(detail, /^2 enabled, 1 disabled; Lost is for agent resarcher, of which there is nothing/);
+  assert.match(detail, /^2 enabled, 1 disabled; Lost is for agent research, of which there is nothing/);
   assert.equal(advice, "Check the agent's name: purser alerts set Lost --agent researcher");
+});
+
+Deno.test("a budget of several subjects without calls, and one of a revoked key besides, are named by the key's name", async () => {
+  await using purser = await openTestPurser();
+  const { keyId } = await makeKey(purser, ["call"], { name: "laptop" });
+  await addBudget(purser, "Opus", { key_id: "laptop", model: "claude-opus-*" });
+  const unused = await check(purser, "budgets");
+  assert.match(unused.detail, /; Opus is for key laptop, model claude-opus-\*, of which there are no calls$/);
+  assert.equal(unused.advice, "Check its names: purser budgets show Opus");
+  await purser.api("DELETE", `/keys/${keyId}`);
+  const { detail } = await check(purser, "budgets");
+  assert.ok(detail.endsWith(`; Opus is for key laptop (${keyId}), which was revoked`), detail);
 });
 
 Deno.test("an alert rule of a tag that no call has is a warning, and says so in its list and its page", async () => {

@@ -188,9 +188,9 @@ Deno.test("a budget or a rule that names an agent or a session near a known one 
   assert.equal(body.status, "completed");
   const unknownOf = async (more: object) =>
     (await expect(purser, 201, "POST", "/budgets", { ...DAY, ...more })).unknown;
-  assert.deepEqual(await unknownOf({ agent_id: "reseacher" }), {
+  assert.deepEqual(await unknownOf({ agent_id: "research" }), {
     kind: "agent",
-    id: "reseacher",
+    id: "research",
     nearest: "researcher",
   });
   assert.deepEqual(await unknownOf({ session_id: "monday-tlak" }), {
@@ -204,13 +204,39 @@ Deno.test("a budget or a rule that names an agent or a session near a known one 
     assert.equal(await unknownOf(more), undefined, JSON.stringify(more));
   }
   const rule = { name: "R", threshold_type: "per_day_usd", threshold_usd: 1, severity: "info" };
-  const added = await expect(purser, 201, "POST", "/alerts/rules", { ...rule, agent_id: "reseacher" });
-  assert.deepEqual(added.unknown, { kind: "agent", id: "reseacher", nearest: "researcher" });
+  const added = await expect(purser, 201, "POST", "/alerts/rules", { ...rule, agent_id: "research" });
+  assert.deepEqual(added.unknown, { kind: "agent", id: "research", nearest: "researcher" });
   const fine = await expect(purser, 201, "POST", "/alerts/rules", { ...rule, agent_id: "researcher" });
   assert.equal(fine.unknown, undefined);
   // An agent of the gateway has the name of its key.
   await makeKey(purser, ["call"], { name: "researcher2" });
   assert.equal(await unknownOf({ agent_id: "researcher2" }), undefined);
+});
+
+Deno.test("an agent whose name is a slip of a known one is refused with that, and not once it is there", async () => {
+  await using purser = await openTestPurser();
+  await purser.api("PUT", "/agents/researcher", { model: "demo:echo" });
+  const rule = { name: "R", threshold_type: "per_day_usd", threshold_usd: 1, severity: "info" };
+  const { budget_id } = await expect(purser, 201, "POST", "/budgets", { ...DAY, agent_id: "researcher" });
+  for (const agent_id of ["reseacher", "researchers", "reasercher", "Rezearcher"]) {
+    for (
+      const [method, path, body] of [
+        ["POST", "/budgets", { ...DAY, agent_id }],
+        ["PATCH", `/budgets/${budget_id}`, { agent_id }],
+        ["POST", "/alerts/rules", { ...rule, agent_id }],
+      ] as const
+    ) {
+      const { detail } = await expect(purser, 400, method, path, body);
+      assert.ok(detail.includes(`no agent has the name "${agent_id}"; did you mean "researcher"?`), detail);
+    }
+  }
+  // Numbers tell names apart, and an agent may have a short name.
+  for (const agent_id of ["researcher-2", "researcher3", "res"]) {
+    await expect(purser, 201, "POST", "/budgets", { ...DAY, agent_id });
+  }
+  assert.equal((await purser.api("GET", "/budgets")).body.length, 4);
+  await purser.api("PUT", "/agents/researchers", { model: "demo:echo" });
+  await expect(purser, 201, "POST", "/budgets", { ...DAY, agent_id: "researchers" });
 });
 
 Deno.test("refusals are filtered by the name of their budget, whose nearest is in the refusal of an unknown one", async () => {

@@ -26,7 +26,10 @@ export async function findCounter(
 ): Promise<string> {
   const part = countersOf(budget) ?? (budget.shape === null ? undefined : budget.each ?? budget.per);
   if (part === undefined || !hasCounters(budget)) {
-    throw invalidField("counter", `budget ${budget.budgetId} has one counter only; raise it without`);
+    throw invalidField(
+      "counter",
+      `budget ${JSON.stringify(budget.name)} has one counter only; raise it without`,
+    );
   }
   const id = part === "key" ? (await findKey(ctx, text)).keyId : text;
   const scope = budget.shape === null
@@ -43,7 +46,7 @@ export async function findCounter(
   const near = nearestName(text, scopes.map((found) => counterIn(found, budget.shape && part)!.id));
   throw invalidField(
     "counter",
-    `budget ${budget.budgetId} has no counter of ${part} ${JSON.stringify(text)}${
+    `budget ${JSON.stringify(budget.name)} has no counter of ${part} ${JSON.stringify(text)}${
       near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`
     }`,
   );

@@ -4,7 +4,7 @@ import type { PriceOverride } from "../contract/price_override.ts";
 import { dimension } from "../contract/costs/dimensions.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { invalidField } from "../kernel/errors.ts";
-import { nearestName } from "../kernel/nearest_name.ts";
+import { isSlipOf, nearestName } from "../kernel/nearest_name.ts";
 import type { LazyPriceBook } from "../pricing/mod.ts";
 import { findKey } from "../keys/mod.ts";
 import {
@@ -26,7 +26,7 @@ import { indexedBy, isAfter, matchesPattern, type Store } from "../store/mod.ts"
 
 /*
  * The names in budgets and rules. Keys exist before they are named, so an unknown one is refused. Agents and sessions begin with
- * their first call, and may be named before: those that look misspelled are pointed out, with the nearest known name.
+ * their first call, and may be named before: an agent that is a slip of a known one is refused, others that look misspelled are pointed out.
  */
 
 type StoreContext = { store: Pick<Store, "read"> };
@@ -44,10 +44,12 @@ export interface NamingContext extends StoreContext {
  * Checks the names in the fields of a budget or a rule, and returns the fields with the id of the key that they name by its name or
  * id. `current` is the scope that it has already: a key that was revoked since is left there, and so is a pattern.
  *
- * @throws {PurserError} `invalid`, naming the field, for a key that is not known, not the only one of its name, or revoked, and for a
- * pattern that matches no model
+ * @throws {PurserError} `invalid`, naming the field, for a key that is not known, not the only one of its name, or revoked, for a
+ * pattern that matches no model, and for an agent whose name is a slip of a known one
  */
-export async function withKnownNames<Fields extends Pick<Partial<BudgetInput>, "key_id" | "model">>(
+export async function withKnownNames<
+  Fields extends Pick<Partial<BudgetInput>, "agent_id" | "key_id" | "model">,
+>(
   ctx: NamingContext,
   fields: Fields,
   current?: string,
@@ -55,6 +57,9 @@ export async function withKnownNames<Fields extends Pick<Partial<BudgetInput>, "
   const pattern = fields.model;
   const kept = current && isScopeBy(current) ? shapeIn(current).split(",") : [];
   if (pattern?.includes("*") && !kept.includes(`model~${pattern}`)) await checkPattern(ctx, pattern);
+  if (fields.agent_id != null && !ctx.newKeys?.has(fields.agent_id)) {
+    await checkAgent(ctx, fields.agent_id, current);
+  }
   if (fields.key_id == null) return fields;
   const newKey = ctx.newKeys?.get(fields.key_id);
   if (newKey !== undefined) return { ...fields, key_id: newKey };
@@ -66,6 +71,18 @@ export async function withKnownNames<Fields extends Pick<Partial<BudgetInput>, "
     );
   }
   return { ...fields, key_id: keyId };
+}
+
+async function checkAgent(ctx: StoreContext, agentId: string, current: string | undefined): Promise<void> {
+  const scope = scopeOf("agent", agentId);
+  if (current === scope || current && isScopeBy(current) && current.split(" ").includes(agentId)) return;
+  const nearest = (await findUnknown(ctx, [scope])).get(scope)?.nearest;
+  if (!nearest || !isSlipOf(agentId, nearest)) return;
+  const state = `no agent has the name ${JSON.stringify(agentId)}; did you mean ${JSON.stringify(nearest)}?`;
+  throw invalidField(
+    "agent_id",
+    `${state} A new one is defined first, by purser agents set, or makes a call`,
+  );
 }
 
 const isOfPattern = (provider: string, model: string) =>

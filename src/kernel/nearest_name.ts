@@ -15,6 +15,14 @@ function distanceOf(typed: string, candidate: string): number {
   return typed.length > 2 && candidate.startsWith(typed) ? 1 : editDistance(typed, candidate);
 }
 
+/** Returns whether a name is another one with a slip of the keyboard: a letter more, less or other, or two swapped. Numbers tell names apart. */
+export function isSlipOf(name: string, known: string): boolean {
+  const [a, b] = [name.toLowerCase(), known.toLowerCase()];
+  if (a === b || a.length < 4 || a.replaceAll(/\d+/g, "") === b.replaceAll(/\d+/g, "")) return false;
+  const distance = editDistance(a, b);
+  return distance === 1 || distance === 2 && [...a].sort().join("") === [...b].sort().join("");
+}
+
 /** Computes the Levenshtein distance, row by row. */
 export function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, column) => column);

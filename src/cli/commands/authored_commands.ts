@@ -214,7 +214,7 @@ export function editCommands<Item extends AnyItem, Input>(
   async function print(ctx: CommandContext, verb: string, answer: Answer<Item>): Promise<void> {
     let unknown: string | undefined;
     await printAnswer(ctx, answer, (item) => {
-      unknown = describeUnknown(item.unknown);
+      unknown = describeUnknown(item);
       return escapeText(`${verb} ${noun} ${kind.idOf(item)} ${item.name}: ${kind.describe(item)}`);
     });
     if (unknown) ctx.warn(escapeText(unknown));

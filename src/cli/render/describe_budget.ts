@@ -1,6 +1,6 @@
+import { describeScope } from "../../contract/budgets/subjects.ts";
 import type { Budget } from "../../contract/budgets/budgets.ts";
 import type { BudgetCheck } from "../../contract/budgets/budget_checks.ts";
-import type { UnknownName } from "../../contract/budgets/budget_state.ts";
 import { type SubjectFields, subjectTexts } from "../../contract/budgets/subjects.ts";
 import { parseTotalUsd, toUsd } from "../../kernel/money.ts";
 import { UTC } from "../../contract/calendars/zones.ts";
@@ -102,7 +102,9 @@ export function formatAmount(usd: number | undefined): string {
 }
 
 /** Says that nothing has the name that a budget or a rule has; undefined for a known name. */
-export function describeUnknown(unknown: UnknownName | undefined): string | undefined {
+export function describeUnknown(
+  { unknown, ...names }: Partial<Pick<Budget, "unknown" | "key_name">>,
+): string | undefined {
   if (!unknown) return undefined;
   const { kind, id, nearest } = unknown;
   const state = kind === "key"
@@ -110,7 +112,11 @@ export function describeUnknown(unknown: UnknownName | undefined): string | unde
     : kind === "agent" || kind === "session"
     ? `there is no call of ${kind} ${id} so far`
     : `no calls yet: nothing has been spent for ${
-      kind === "calls" ? id : kind.startsWith("tag:") ? `tag ${kind.slice(4)}=${id}` : `${kind} ${id}`
+      kind === "calls"
+        ? describeScope({ scope: id, ...names })
+        : kind.startsWith("tag:")
+        ? `tag ${kind.slice(4)}=${id}`
+        : `${kind} ${id}`
     }`;
   return nearest === null ? state : `${state}; did you mean ${nearest}?`;
 }

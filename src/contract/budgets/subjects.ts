@@ -108,6 +108,21 @@ export function subjectTexts(budget: SubjectFields): string[] {
   });
 }
 
+/** Returns the model and the provider of a call by their names, of which that of the model may have both: `anthropic:claude-opus-5`. */
+export function modelOfCall(
+  { model, provider }: { model?: string | undefined; provider?: string | undefined },
+): { model: string | undefined; provider: string | undefined } {
+  const [prefix, name] = model === undefined ? [] : splitAtColon(model);
+  return name === undefined || (provider ?? prefix) !== prefix
+    ? { model, provider }
+    : { model: name, provider: prefix };
+}
+
+function splitAtColon(text: string): [string, string?] {
+  const colon = text.indexOf(":");
+  return colon <= 0 ? [text] : [text.slice(0, colon), text.slice(colon + 1)];
+}
+
 /** Names the calls that a limit counts, of those that a call would meet: `all agents`, `key laptop (anna)`. */
 export function describeScope({ scope, ...names }: { scope: string } & NameFields): string {
   if (scope === "all") return "all agents";

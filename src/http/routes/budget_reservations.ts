@@ -6,6 +6,7 @@ import {
   reserveElsewhere,
 } from "../../budgets/reservations/mod.ts";
 import { BudgetReservation, BudgetReservationBody, ReservationId } from "../../contract/budgets/budgets.ts";
+import { modelOfCall } from "../../contract/budgets/subjects.ts";
 import { type Tags, withAgentTags, withKeyTags } from "../../contract/tags/tags.ts";
 import { RESERVATION_SECONDS } from "../../contract/limits.ts";
 import { logCallEvent, refusalEvent } from "../../calls/mod.ts";
@@ -134,8 +135,7 @@ async function reserve(
   const ofAgent = (await findAgentTags(core, [agent_id])).get(agent_id) ?? {};
   const request: ElsewhereRequest = {
     subjects: {
-      model: body.model,
-      provider: body.provider,
+      ...modelOfCall(body),
       source: body.source ?? "report",
       billing: body.billing ?? "billed",
       tags: withKeyTags(withAgentTags(body.tags ?? {}, ofAgent), keyTags),

@@ -16,6 +16,7 @@ import {
   BudgetChangesBody,
   BudgetId,
 } from "../../contract/budgets/budgets.ts";
+import { modelOfCall } from "../../contract/budgets/subjects.ts";
 import { BudgetCheck } from "../../contract/budgets/budget_checks.ts";
 import { BudgetRefusal } from "../../contract/budgets/budget_refusals.ts";
 import { BudgetCounterState } from "../../contract/budgets/budget_state.ts";
@@ -106,7 +107,10 @@ const check = createRoute({
         description: "The id of an API key, or its name",
         example: "laptop",
       }),
-      model: z.string().optional().openapi({ example: "claude-opus-5" }),
+      model: z.string().optional().openapi({
+        description: "The model, or `provider:model`",
+        example: "claude-opus-5",
+      }),
       provider: z.string().optional().openapi({ example: "anthropic" }),
       source: z.enum(CALL_SOURCES).optional(),
       billing: z.enum(BILLINGS).optional().openapi({ description: "Who will pay for the call" }),
@@ -241,7 +245,7 @@ function createFixedRoutes(core: Core) {
         : await findKey(core, key_id, viewer);
       const { keyId } = key;
       const tags = withKeyTags(tag === undefined ? {} : readTagFilters([tag].flat()), key.tags);
-      const subjects = { model, provider, source, billing, tags };
+      const subjects = { ...modelOfCall({ model, provider }), source, billing, tags };
       const call = { agentId: agentId ?? owner ?? undefined, sessionId: session_id, keyId, subjects };
       const checks = await checkBudgets(core, call, viewer);
       return c.json(checks, 200);

@@ -1,6 +1,7 @@
 import { findUnknown, listBudgets } from "../../budgets/mod.ts";
 import type { Budget } from "../../contract/budgets/budgets.ts";
 import { nameFieldOf } from "../../contract/costs/dimensions.ts";
+import { describeScope } from "../../contract/budgets/subjects.ts";
 import type { UnknownName } from "../../contract/budgets/budget_state.ts";
 import { readNames } from "../../keys/mod.ts";
 import { ALL_SEEING, entityOf, keyScopeIn } from "../../ledger/mod.ts";
@@ -29,7 +30,7 @@ export interface Misnamed {
   text: string;
   name: string;
   /** The option that names the right one, such as `--agent helper`. */
-  option: string;
+  option?: string;
 }
 
 /** Returns the enabled budgets, or rules, that name an agent, a session or a key of which there is nothing, or a revoked key. */
@@ -42,21 +43,29 @@ export async function findMisnamed(
   if (scopes.length === 0) return [];
   const unknown = await findUnknown({ store }, scopes, { all: true });
   const revoked = await readNames({ store }, scopes, ALL_SEEING, "revoked");
+  const names = await readNames({ store }, scopes);
   return rows.flatMap(([name, scope]) => {
     const found = unknown.get(scope as string);
-    const revokedName = revoked.get(scope as string);
-    const { kind, id } = entityOf(keyScopeIn(scope as string)) ?? {};
-    const described = found ? describe(found) : revokedName !== undefined && {
-      text: `${kind} ${revokedName} (${id}), which was revoked`,
-      option: `--${kind} NAME`,
-    };
+    const keyScope = keyScopeIn(scope as string) ?? "";
+    const revokedName = revoked.get(keyScope);
+    const { kind, id } = entityOf(keyScope) ?? {};
+    const described = revokedName !== undefined
+      ? { text: `${kind} ${revokedName} (${id}), which was revoked`, option: `--${kind} NAME` }
+      : found && describe(found, names.get(keyScope));
     return described
       ? [{ ...described, name: name as string, text: `${name} is for ${described.text}` }]
       : [];
   });
 }
 
-function describe({ kind, id, nearest }: UnknownName): Pick<Misnamed, "text" | "option"> {
+function describe(
+  { kind, id, nearest }: UnknownName,
+  keyName: string | undefined,
+): Pick<Misnamed, "text" | "option"> {
+  // Of several subjects it isn't known which one is misspelled.
+  if (kind === "calls") {
+    return { text: `${describeScope({ scope: id, key_name: keyName })}, of which there are no calls` };
+  }
   const missing = nameFieldOf(kind) ? "which doesn't exist" : "of which there is nothing";
   return {
     text: `${kind} ${id}, ${missing}`,
@@ -68,6 +77,7 @@ function describe({ kind, id, nearest }: UnknownName): Pick<Misnamed, "text" | "
 
 /** Says how the right name is set. */
 export function remedyOf(group: "budgets" | "alerts", { name, option }: Misnamed): string {
+  if (option === undefined) return `Check its names: purser ${group} show ${quote(name)}`;
   const kind = option.slice(2).split(" ")[0];
   return `Check the ${kind}'s name: purser ${group} set ${quote(name)} ${option}`;
 }

@@ -226,7 +226,7 @@ async function showRule(ctx: CommandContext): Promise<void> {
   const { api } = await ctx.connect();
   let unknown: string | undefined;
   await printAnswer(ctx, await api.alerts.rules[":rule_id"].$get({ param }), (rule) => {
-    unknown = describeUnknown(rule.unknown);
+    unknown = describeUnknown(rule);
     return renderFields({
       "Rule": rule.name,
       "Id": rule.rule_id,

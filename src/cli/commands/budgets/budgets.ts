@@ -182,7 +182,7 @@ async function showBudget(ctx: CommandContext): Promise<void> {
   if (next !== undefined) {
     ctx.say(`There are more counters; --limit shows up to 1000, and --cursor ${next} the next ones`);
   }
-  const unknown = describeUnknown(budget.unknown);
+  const unknown = describeUnknown(budget);
   if (unknown) ctx.warn(escapeText(unknown));
 }
 
