@@ -1,6 +1,6 @@
 /**
  * `deno task bundle [--output FOLDER] [--repository URL] [--image]`: the CLI as JavaScript to install; it starts faster than its
- * source. With the repository that it is published from it hints at newer releases, for an image if it is in one.
+ * source. With the `--repository` that it is published from, it hints at newer releases; `--image` is for the one of an image.
  */
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";

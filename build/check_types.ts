@@ -42,13 +42,8 @@ async function namePackages(folder: string): Promise<void> {
     if (!name.endsWith(".ts")) continue;
     const text = await Deno.readTextFile(join(packages, name));
     for (const [, specifier, module] of text.matchAll(/"npm:(((?:@[^/"]+\/)?[^@"]+)@[^/"]+)/g)) {
-      const installed = join(
-        folder,
-        "node_modules/.deno",
-        specifier!.replace("/", "+"),
-        "node_modules",
-        module!,
-      );
+      const store = join(folder, "node_modules/.deno");
+      const installed = join(store, specifier!.replace("/", "+"), "node_modules", module!);
       const link = join(folder, "node_modules", specifier!);
       await Deno.symlink(installed, link).catch((error) => {
         if (!(error instanceof Deno.errors.AlreadyExists)) throw error;

@@ -1,12 +1,10 @@
 import { join } from "node:path";
 import { TYPESCRIPT } from "./npm/versions.ts";
-import { ROOT } from "./run_deno.ts";
+import { ROOT, runDeno } from "./run_deno.ts";
 
-/** A line that TypeScript's types of a browser lack: Deno, Node and browsers have it. */
-const MISSING = {
-  in: "declare var ReadableStream: {",
-  is: "from<Item>(items: Iterable<Item> | AsyncIterable<Item>): ReadableStream<Item>;",
-};
+/** The declaration that TypeScript's types of a browser lack a method in: Deno, Node and browsers have it. */
+const LACKING = "declare var ReadableStream: {";
+const MISSING = "from<Item>(items: Iterable<Item> | AsyncIterable<Item>): ReadableStream<Item>;";
 
 /** A copy of the repository for TypeScript, which knows neither import maps nor `npm:` specifiers. */
 export interface TypescriptCopy {
@@ -31,15 +29,19 @@ export async function withTypescriptCopy(
       join(folder, "package.json"),
       '{ "type": "module", "imports": { "#dev/*": "./tests/packages/*" } }',
     );
-    await run(folder, ["install", "--quiet", "--frozen", "--node-modules-dir=auto"]);
+    await runDeno(["install", "--quiet", "--frozen", "--node-modules-dir=auto"], { cwd: folder });
     // Where TypeScript looks for a replacement of its own types, with `libReplacement`.
     const types = join(folder, "node_modules/@typescript/lib-dom");
     await Deno.mkdir(types, { recursive: true });
     await Deno.writeTextFile(join(types, "index.d.ts"), await typesOfBrowser(folder));
     // One checker: several instantiate the same types, for more than twice the processor time.
     const tsc = [`npm:${TYPESCRIPT}/tsc`, "--project", ".", "--singleThreaded"];
-    const compile = () => run(folder, ["run", "-RWES", "--allow-run", "--quiet", "--frozen", ...tsc]);
-    await use({ folder, compile });
+    await use({
+      folder,
+      async compile() {
+        await runDeno(["run", "-RWES", "--allow-run", "--quiet", "--frozen", ...tsc], { cwd: folder });
+      },
+    });
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
@@ -51,14 +53,6 @@ async function copyTree(from: string, to: string): Promise<void> {
   for await (const { name } of Deno.readDir(from)) await copyTree(join(from, name), join(to, name));
 }
 
-async function run(cwd: string, args: string[]): Promise<void> {
-  const command = new Deno.Command(Deno.execPath(), { args, cwd, env: { NO_COLOR: "1" } });
-  const { success, stdout, stderr } = await command.output();
-  if (success) return;
-  const said = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("");
-  throw new Error(`Cannot compile: ${said.trim()}`);
-}
-
 async function typesOfBrowser(folder: string): Promise<string> {
   const platform = `typescript-${Deno.build.os}-${Deno.build.arch === "x86_64" ? "x64" : "arm64"}`;
   const installed = join(folder, "node_modules/.deno");
@@ -66,10 +60,10 @@ async function typesOfBrowser(folder: string): Promise<string> {
     if (!name.startsWith(`@typescript+${platform}@`)) continue;
     const path = join(installed, name, "node_modules/@typescript", platform, "lib/lib.dom.d.ts");
     const text = await Deno.readTextFile(path);
-    if (!text.includes(MISSING.in) || text.includes(MISSING.is)) {
+    if (!text.includes(LACKING) || text.includes(MISSING)) {
       throw new Error(`Cannot add to ${path}: it has changed`);
     }
-    return text.replace(MISSING.in, `${MISSING.in}\n    ${MISSING.is}`);
+    return text.replace(LACKING, `${LACKING}\n    ${MISSING}`);
   }
   throw new Error(`Cannot find TypeScript for ${platform}: it is not installed; run deno task setup`);
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { assertProblem } from "./harness/assert_problem.ts";
+import { makeKey } from "./harness/http_client.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 import { add, AT, BUDGETS, DAY, read, spend } from "./harness/budget_requests.ts";
 
@@ -105,4 +106,50 @@ Deno.test("a raise that can't hold is refused, and no raise is changed or remove
   assert.equal((await purser.api("DELETE", `${BUDGETS}/${budget_id}`)).status, 204);
   const { rows } = await purser.core.store.read({ sql: "SELECT count(*) FROM budget_raises" });
   assert.equal(rows[0]![0], 0n);
+});
+
+const MONTH = { limit_usd: 10, per: "month" };
+
+Deno.test("a raise can be for one counter of a budget with many, and is refused for one that isn't there", async () => {
+  await using purser = await openTestPurser();
+  const each = await add(purser, { name: "Customers", ...MONTH, each: "tag:customer" });
+  for (const customer of ["acme", "globex"]) await spend(purser, 1, { tags: { customer } });
+  const path = `${BUDGETS}/${each.budget_id}`;
+  const raise = (body: object) => purser.api("POST", `${path}/raises`, { extra_usd: 5, ...body });
+  const { status, body } = await raise({ counter: "acme" });
+  assert.deepEqual([status, body.counter], [201, { kind: "tag:customer", id: "acme" }]);
+  assert.equal((await raise({ extra_usd: 1 })).body.counter, null);
+  const left = (await purser.api("GET", `${path}/counters`)).body
+    .map(({ id, left_usd }: Record<string, unknown>) => [id, left_usd]);
+  assert.deepEqual(new Map(left), new Map([["acme", 15], ["globex", 10]]));
+  const wrong = await raise({ counter: "amce" });
+  assert.deepEqual([wrong.status, wrong.body.details.issues[0].path], [400, "counter"]);
+  assert.match(wrong.body.detail, /no counter of tag:customer "amce"; did you mean "acme"/);
+  const tiny = await raise({ extra_usd: 1e-10 });
+  assert.deepEqual([tiny.status, tiny.body.details.issues[0].path], [400, "extra_usd"]);
+  // A refusal and a check name the counter, so that a raise can be for it alone.
+  await spend(purser, 14, { tags: { customer: "big & co" } });
+  const refused = await purser.api("POST", "/budgets/reservations", {
+    ...{ agent_id: "a", estimate_usd: 1, tags: { customer: "big & co" } },
+  });
+  assert.match(refused.body.detail, /budgets raise bud_\w+ --usd AMOUNT --counter 'big & co'$/);
+  const { body: [checked] } = await purser.api(
+    "GET",
+    `${BUDGETS}/check?tag=${encodeURIComponent("customer:big & co")}`,
+  );
+  assert.deepEqual(checked.counter, { kind: "tag:customer", id: "big & co" });
+  const one = await add(purser, { name: "One", ...MONTH });
+  const answer = await purser.api("POST", `${BUDGETS}/${one.budget_id}/raises`, {
+    extra_usd: 1,
+    counter: "acme",
+  });
+  assert.match(answer.body.detail, /has one counter only/);
+  assert.equal((await purser.api("GET", `${path}/raises`)).body.length, 2);
+  const keys = await add(purser, { name: "Keys", ...MONTH, each: "key" });
+  const { keyId } = await makeKey(purser, ["call"], { name: "laptop" });
+  const ofKey = await purser.api("POST", `${BUDGETS}/${keys.budget_id}/raises`, {
+    extra_usd: 1,
+    counter: "laptop",
+  });
+  assert.deepEqual(ofKey.body.counter, { kind: "key", id: keyId });
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createBudget, readStandingsOf, removeBudget, updateBudget } from "../src/budgets/mod.ts";
 import { bookLooseCalls, rollUp } from "../src/calls/mod.ts";
 import { createBooking } from "./harness/booking.ts";
-import { add, AT, BUDGETS, read, spend } from "./harness/budget_requests.ts";
+import { add, BUDGETS, read, spend } from "./harness/budget_requests.ts";
 import { dialectKinds } from "./harness/databases.ts";
 import { makeKey, openHttpClient } from "./harness/http_client.ts";
 import { modelCall } from "./harness/model_calls.ts";
@@ -73,93 +73,6 @@ Deno.test("a budget of several subjects counts the calls that are of all of them
   ]);
 });
 
-const PLAN = { billing: "plan", cost_usd: undefined, at: AT };
-
-Deno.test("a budget of a plan counts what its calls would cost by the API, and one without it what is billed", async () => {
-  await using purser = await openTestPurser();
-  await spend(purser, undefined, { ...PLAN, ...ACME, plan_usd: 1 });
-  await rollUp(purser.core);
-  await spend(purser, undefined, { ...PLAN, plan_usd: 2 });
-  await spend(purser, 4, ACME);
-  const budgets = [
-    { billing: "plan" },
-    { billing: "plan", ...ACME },
-    { billing: "plan", ...ACME, per: "hour" },
-    { billing: "plan", per: "day", time_zone: "Europe/Berlin" },
-    { billing: "billed" },
-    {},
-  ];
-  const ids: string[] = [];
-  for (const [index, budget] of budgets.entries()) {
-    const added = await add(purser, { name: `Budget ${index}`, ...MONTH, ...budget });
-    assert.equal(added.billing, budgets[index]!.billing ?? null);
-    ids.push(added.budget_id);
-  }
-  const spent = async () => await Promise.all(ids.map(async (id) => (await read(purser, id)).spent_usd));
-  assert.deepEqual(await spent(), [3, 1, 1, 3, 4, 4]);
-  await spend(purser, undefined, { ...PLAN, ...ACME, plan_usd: 0.5 });
-  assert.deepEqual(await spent(), [3.5, 1.5, 1.5, 3.5, 4, 4]);
-  await rollUp(purser.core);
-  assert.deepEqual(await spent(), [3.5, 1.5, 1.5, 3.5, 4, 4]);
-  // A report that says later who has paid.
-  const later = { call_id: "later", at: AT, ...ACME };
-  await spend(purser, 8, later);
-  assert.deepEqual(await spent(), [3.5, 1.5, 1.5, 3.5, 12, 12]);
-  await spend(purser, undefined, { ...PLAN, ...later, plan_usd: 8 });
-  assert.deepEqual(await spent(), [11.5, 9.5, 9.5, 11.5, 4, 4]);
-  const each = await add(purser, {
-    name: "Each",
-    limit_usd: 10,
-    per: "week",
-    billing: "plan",
-    each: "tag:customer",
-  });
-  assert.deepEqual([each.counter, each.spent_usd], [{ kind: "tag:customer", id: "acme" }, 9.5]);
-});
-
-Deno.test("a check and a reservation ask the budgets of a plan, or those of what is billed, by who will pay", async () => {
-  await using purser = await openTestPurser();
-  await add(purser, { name: "Plan", limit_usd: 0, per: "day", billing: "plan" });
-  await add(purser, { name: "Billed", limit_usd: 1, per: "day", billing: "billed" });
-  await add(purser, { name: "All", limit_usd: 2, per: "day" });
-  const names = async (query: string) =>
-    (await purser.api("GET", `/budgets/check${query}`)).body.map(({ name }: { name: string }) => name);
-  assert.deepEqual(await names(""), ["All"]);
-  assert.deepEqual(await names("?billing=plan"), ["Plan", "All"]);
-  assert.deepEqual(await names("?billing=billed"), ["Billed", "All"]);
-  const reserve = async (more: object) => {
-    const { status, body } = await purser.api("POST", "/budgets/reservations", {
-      ...{ agent_id: "a", estimate_usd: 0.01, ...more },
-    });
-    return [status, body.details?.refused_by[0].name, body.detail];
-  };
-  assert.equal((await reserve({}))[0], 201);
-  const [status, refusedBy, detail] = await reserve({ billing: "plan" });
-  assert.deepEqual([status, refusedBy], [402, "Plan"]);
-  assert.match(detail, /\$0 per UTC day, plan value\)/);
-});
-
-Deno.test("a budget of a plan warns, and a rule of one fires, once its value is reached", async () => {
-  await using purser = await openTestPurser();
-  await add(purser, { name: "Plan", limit_usd: 10, per: "day", billing: "plan" });
-  await add(purser, { name: "Bill", limit_usd: 10, per: "day" });
-  for (const threshold_type of ["per_hour_usd", "per_day_usd", "per_session_usd"]) {
-    const { status } = await purser.api("POST", "/alerts/rules", {
-      ...{ name: threshold_type, threshold_type, threshold_usd: 9, severity: "warning", billing: "plan" },
-    });
-    assert.equal(status, 201);
-  }
-  await spend(purser, 7, { session_id: "s" });
-  await spend(purser, undefined, { ...PLAN, plan_usd: 7, session_id: "s" });
-  assert.deepEqual((await purser.api("GET", "/alerts/history")).body, []);
-  await spend(purser, undefined, { ...PLAN, plan_usd: 2, session_id: "s" });
-  const { body } = await purser.api("GET", "/alerts/history");
-  assert.deepEqual(
-    body.map(({ rule_name, value_usd }: Record<string, unknown>) => [rule_name, value_usd]).sort(),
-    ["Plan", "per_day_usd", "per_hour_usd", "per_session_usd"].map((name) => [name, 9]),
-  );
-});
-
 Deno.test("a budget of each value of a tag has a counter for each, and stands aside where another names the value", async () => {
   await using purser = await openTestPurser();
   const each = await add(purser, {
@@ -199,50 +112,6 @@ Deno.test("a budget of each value of a tag has a counter for each, and stands as
   assert.deepEqual(await check("tag=customer:acme"), []);
   await purser.api("DELETE", `${BUDGETS}/${own.budget_id}`);
   assert.equal((await counters()).length, 2);
-});
-
-Deno.test("a raise can be for one counter of a budget with many, and is refused for one that isn't there", async () => {
-  await using purser = await openTestPurser();
-  const each = await add(purser, { name: "Customers", ...MONTH, each: "tag:customer" });
-  for (const customer of ["acme", "globex"]) await spend(purser, 1, { tags: { customer } });
-  const path = `${BUDGETS}/${each.budget_id}`;
-  const raise = (body: object) => purser.api("POST", `${path}/raises`, { extra_usd: 5, ...body });
-  const { status, body } = await raise({ counter: "acme" });
-  assert.deepEqual([status, body.counter], [201, { kind: "tag:customer", id: "acme" }]);
-  assert.equal((await raise({ extra_usd: 1 })).body.counter, null);
-  const left = (await purser.api("GET", `${path}/counters`)).body
-    .map(({ id, left_usd }: Record<string, unknown>) => [id, left_usd]);
-  assert.deepEqual(new Map(left), new Map([["acme", 15], ["globex", 10]]));
-  const wrong = await raise({ counter: "amce" });
-  assert.deepEqual([wrong.status, wrong.body.details.issues[0].path], [400, "counter"]);
-  assert.match(wrong.body.detail, /no counter of tag:customer "amce"; did you mean "acme"/);
-  const tiny = await raise({ extra_usd: 1e-10 });
-  assert.deepEqual([tiny.status, tiny.body.details.issues[0].path], [400, "extra_usd"]);
-  // A refusal and a check name the counter, so that a raise can be for it alone.
-  await spend(purser, 14, { tags: { customer: "big & co" } });
-  const refused = await purser.api("POST", "/budgets/reservations", {
-    ...{ agent_id: "a", estimate_usd: 1, tags: { customer: "big & co" } },
-  });
-  assert.match(refused.body.detail, /budgets raise bud_\w+ --usd AMOUNT --counter 'big & co'$/);
-  const { body: [checked] } = await purser.api(
-    "GET",
-    `${BUDGETS}/check?tag=${encodeURIComponent("customer:big & co")}`,
-  );
-  assert.deepEqual(checked.counter, { kind: "tag:customer", id: "big & co" });
-  const one = await add(purser, { name: "One", ...MONTH });
-  const answer = await purser.api("POST", `${BUDGETS}/${one.budget_id}/raises`, {
-    extra_usd: 1,
-    counter: "acme",
-  });
-  assert.match(answer.body.detail, /has one counter only/);
-  assert.equal((await purser.api("GET", `${path}/raises`)).body.length, 2);
-  const keys = await add(purser, { name: "Keys", ...MONTH, each: "key" });
-  const { keyId } = await makeKey(purser, ["call"], { name: "laptop" });
-  const ofKey = await purser.api("POST", `${BUDGETS}/${keys.budget_id}/raises`, {
-    extra_usd: 1,
-    counter: "laptop",
-  });
-  assert.deepEqual(ofKey.body.counter, { kind: "key", id: keyId });
 });
 
 Deno.test("a check of a key has the limits of the tags that its calls bear, its own the narrower first", async () => {

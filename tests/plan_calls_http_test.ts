@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { rollUp } from "../src/calls/mod.ts";
 import { EVENT } from "./harness/bodies.ts";
+import { add, AT, read, spend } from "./harness/budget_requests.ts";
 import { scrape } from "./harness/scrape.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 
-/** Calls that a plan pays for, over the API. */
+/** Calls that a plan pays for, and the budgets that count them, over the API. */
 
 const { cost_usd: _cost, ...CALL } = { ...EVENT, session_id: "ses_a", cost_usd: null };
 
@@ -103,4 +105,93 @@ Deno.test("a sighting says that a plan pays, and the answer has what was booked 
   assert.deepEqual([call.billing, call.cost_usd, call.plan_usd], ["plan", 0, PRICE]);
   const explained = (await purser.api("GET", `/costs/calls/${call.call_id}`)).body;
   assert.equal(explained.adjustments[0].plan_difference_usd, PRICE);
+});
+
+const ACME = { tags: { customer: "acme" } };
+const MONTH = { limit_usd: 10, per: "month" };
+const PLAN = { billing: "plan", cost_usd: undefined, at: AT };
+
+Deno.test("a budget of a plan counts what its calls would cost by the API, and one without it what is billed", async () => {
+  await using purser = await openTestPurser();
+  await spend(purser, undefined, { ...PLAN, ...ACME, plan_usd: 1 });
+  await rollUp(purser.core);
+  await spend(purser, undefined, { ...PLAN, plan_usd: 2 });
+  await spend(purser, 4, ACME);
+  const budgets = [
+    { billing: "plan" },
+    { billing: "plan", ...ACME },
+    { billing: "plan", ...ACME, per: "hour" },
+    { billing: "plan", per: "day", time_zone: "Europe/Berlin" },
+    { billing: "billed" },
+    {},
+  ];
+  const ids: string[] = [];
+  for (const [index, budget] of budgets.entries()) {
+    const added = await add(purser, { name: `Budget ${index}`, ...MONTH, ...budget });
+    assert.equal(added.billing, budgets[index]!.billing ?? null);
+    ids.push(added.budget_id);
+  }
+  const spent = async () => await Promise.all(ids.map(async (id) => (await read(purser, id)).spent_usd));
+  assert.deepEqual(await spent(), [3, 1, 1, 3, 4, 4]);
+  await spend(purser, undefined, { ...PLAN, ...ACME, plan_usd: 0.5 });
+  assert.deepEqual(await spent(), [3.5, 1.5, 1.5, 3.5, 4, 4]);
+  await rollUp(purser.core);
+  assert.deepEqual(await spent(), [3.5, 1.5, 1.5, 3.5, 4, 4]);
+  // A report that says later who has paid.
+  const later = { call_id: "later", at: AT, ...ACME };
+  await spend(purser, 8, later);
+  assert.deepEqual(await spent(), [3.5, 1.5, 1.5, 3.5, 12, 12]);
+  await spend(purser, undefined, { ...PLAN, ...later, plan_usd: 8 });
+  assert.deepEqual(await spent(), [11.5, 9.5, 9.5, 11.5, 4, 4]);
+  const each = await add(purser, {
+    name: "Each",
+    limit_usd: 10,
+    per: "week",
+    billing: "plan",
+    each: "tag:customer",
+  });
+  assert.deepEqual([each.counter, each.spent_usd], [{ kind: "tag:customer", id: "acme" }, 9.5]);
+});
+
+Deno.test("a check and a reservation ask the budgets of a plan, or those of what is billed, by who will pay", async () => {
+  await using purser = await openTestPurser();
+  await add(purser, { name: "Plan", limit_usd: 0, per: "day", billing: "plan" });
+  await add(purser, { name: "Billed", limit_usd: 1, per: "day", billing: "billed" });
+  await add(purser, { name: "All", limit_usd: 2, per: "day" });
+  const names = async (query: string) =>
+    (await purser.api("GET", `/budgets/check${query}`)).body.map(({ name }: { name: string }) => name);
+  assert.deepEqual(await names(""), ["All"]);
+  assert.deepEqual(await names("?billing=plan"), ["Plan", "All"]);
+  assert.deepEqual(await names("?billing=billed"), ["Billed", "All"]);
+  const reserve = async (more: object) => {
+    const { status, body } = await purser.api("POST", "/budgets/reservations", {
+      ...{ agent_id: "a", estimate_usd: 0.01, ...more },
+    });
+    return [status, body.details?.refused_by[0].name, body.detail];
+  };
+  assert.equal((await reserve({}))[0], 201);
+  const [status, refusedBy, detail] = await reserve({ billing: "plan" });
+  assert.deepEqual([status, refusedBy], [402, "Plan"]);
+  assert.match(detail, /\$0 per UTC day, plan value\)/);
+});
+
+Deno.test("a budget of a plan warns, and a rule of one fires, once its value is reached", async () => {
+  await using purser = await openTestPurser();
+  await add(purser, { name: "Plan", limit_usd: 10, per: "day", billing: "plan" });
+  await add(purser, { name: "Bill", limit_usd: 10, per: "day" });
+  for (const threshold_type of ["per_hour_usd", "per_day_usd", "per_session_usd"]) {
+    const { status } = await purser.api("POST", "/alerts/rules", {
+      ...{ name: threshold_type, threshold_type, threshold_usd: 9, severity: "warning", billing: "plan" },
+    });
+    assert.equal(status, 201);
+  }
+  await spend(purser, 7, { session_id: "s" });
+  await spend(purser, undefined, { ...PLAN, plan_usd: 7, session_id: "s" });
+  assert.deepEqual((await purser.api("GET", "/alerts/history")).body, []);
+  await spend(purser, undefined, { ...PLAN, plan_usd: 2, session_id: "s" });
+  const { body } = await purser.api("GET", "/alerts/history");
+  assert.deepEqual(
+    body.map(({ rule_name, value_usd }: Record<string, unknown>) => [rule_name, value_usd]).sort(),
+    ["Plan", "per_day_usd", "per_hour_usd", "per_session_usd"].map((name) => [name, 9]),
+  );
 });

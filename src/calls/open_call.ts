@@ -5,7 +5,6 @@ import { formatUsd } from "../kernel/money.ts";
 import type { ModelCall } from "../ledger/mod.ts";
 import { type PriceBook, type PriceQuery, type Served, unboundedModel } from "../pricing/mod.ts";
 import { errorTypeOf, traceCall } from "../telemetry/mod.ts";
-import { paidWith } from "./paid_with.ts";
 import type { CallRequest, CallTerms, InputBound, OpenCall } from "./call_terms.ts";
 import { chargeEvidence } from "./charge_evidence.ts";
 import type { CallContext } from "./context.ts";
@@ -211,7 +210,12 @@ function begin(
         durationMs: ctx.clock.monotonic() - startedAt,
         responseId,
         requestId: scrubbed(ids.requestId),
-        upstream: paidWith(request.paidWith, ids, ctx.secrets),
+        // A provider may repeat a credential in any header.
+        upstream: {
+          ...request.paidWith,
+          ...(ids.account && { account: scrubbed(ids.account) }),
+          ...(ids.project && { project: scrubbed(ids.project) }),
+        },
         ...(asked !== undefined && asked !== served.serviceTier && { requestedTier: asked }),
         ...outcomeOf(report),
       }, report.isPlan ? payByPlan(price) : price);

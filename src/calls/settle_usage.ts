@@ -37,7 +37,7 @@ export interface UsageReport {
 /** The error type of an answer whose caller has cancelled the call. */
 export const CANCELLED = "cancelled";
 
-/** Returns the end of a call that didn't complete, and the status of one that failed with one. */
+/** Returns how an incomplete call ended, with the HTTP status of a failed one. */
 export function outcomeOf(
   { errorType, failure, brokenBy }: UsageReport,
 ): { outcome?: CallOutcome; status?: number } {

@@ -17,10 +17,10 @@ interface UpdateContext extends DownloadContext {
   registry: string;
 }
 
-/** The news of a newer release. */
+/** A hint at a newer release. */
 export interface UpdateHint {
   text: string;
-  /** Notes that it is told, so that it isn't again for a day. Returns false where that can't be kept: then it isn't told. */
+  /** Stores that the hint was shown, so that it isn't again for a day. Returns false if that fails: then it isn't shown. */
   remember(): Promise<boolean>;
 }
 
@@ -36,7 +36,7 @@ const MAX_ANSWER_BYTES = 1024 * 1024;
 
 const Version = z.string().regex(/^\d{1,9}\.\d{1,9}\.\d{1,9}$/);
 
-/** The file in the cache folder: what was asked, answered and told. */
+/** The file in the cache folder: when the registry was asked and has answered, its answer, and when that was shown. */
 const Known = z.object({
   asked_at: z.iso.datetime().optional(),
   answered_at: z.iso.datetime().optional(),
@@ -57,8 +57,8 @@ export async function findUpdate(ctx: UpdateContext): Promise<UpdateHint | undef
   const path = findUpdateFile(env);
   const url = new URL(`${registry}/purser/latest`);
   if (path === undefined || !mayAskAndKeep(url.host, dirname(path))) return undefined;
-  const text = await readTextFile(path).catch(() => "{}");
-  let known = Known.catch({}).parse(parseJson(text));
+  let known: z.infer<typeof Known> = await readTextFile(path)
+    .then((text) => Known.parse(JSON.parse(text))).catch(() => ({}));
   const isWithin = (ms: number, time: string | undefined) => {
     const age = clock.now() - Date.parse(time ?? "");
     return age >= 0 && age < ms; // a clock that was set back keeps nothing silent
@@ -121,13 +121,5 @@ function commandOf({ kind, repository }: Release, version: string, env: Environm
       return `replace this file by that of version ${version}, from ${addressOf(repository)}`;
     case "image":
       return `pull the image of version ${version}, and start it over the same volume`;
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return {};
   }
 }

@@ -53,7 +53,7 @@ export function findSpoolFolder(
   return isServer ? inPurser(findDataFolder(env, platform), "spool", platform) : undefined;
 }
 
-/** Returns the path of the file that keeps what is known of newer releases; undefined where the home directory is unknown. */
+/** Returns the path of the file that keeps the newest release and when it was asked for; undefined where the home directory is unknown. */
 export function findUpdateFile(env: Environment, platform: Platform = currentPlatform()): string | undefined {
   const folder = platform === "windows"
     ? env.LOCALAPPDATA || env.APPDATA

@@ -131,7 +131,7 @@ export const CostEvent = z.object({
   response_id: z.string().optional().openapi({ description: "The provider's id of the answer" }),
   request_id: z.string().optional().openapi({ description: "The provider's id of the request" }),
   upstream_id: z.string().optional().openapi({
-    description: "What the call was paid with: see `GET /upstreams`",
+    description: "The credential and the account that paid for the call: see `GET /upstreams`",
     example: "ups_04b1c9e2d3a47",
   }),
   // A text: generated clients must not fail on an outcome that is added later.

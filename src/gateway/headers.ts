@@ -51,7 +51,7 @@ const OF_FAMILY: Readonly<Record<Family, HeaderNames>> = {
   google: namesOf(`${PASSED_HEADERS.all} ${PASSED_HEADERS.google}`),
 };
 
-/** Returns whether names have one. */
+/** Returns whether a header is one of `HeaderNames`. */
 export function has({ exact, beginnings }: HeaderNames, name: string): boolean {
   return exact.has(name) || beginnings.some((beginning) => name.startsWith(beginning));
 }

@@ -48,32 +48,24 @@ export function findUpstream(
     query,
     headers: { ...headers, ...(apiKey !== undefined && credentials(family, apiKey)) },
     hasKey: apiKey !== undefined,
-    credential: knownCredential(provider, sources),
+    credential: credentialOf(provider, sources),
     passedHeaders: passHeaders && namesOf(passHeaders.join(" ").toLowerCase()),
     onDisconnect: onDisconnect ?? (ABORTING.has(provider) ? "abort" : "drain"),
   };
 }
 
-/** The credentials of each provider, which don't change while a process runs. */
-const credentialsKnown = new WeakMap<ProviderSources, Map<string, Credential>>();
-
-function knownCredential(provider: string, sources: ProviderSources): Credential {
-  let known = credentialsKnown.get(sources);
-  if (!known) credentialsKnown.set(sources, known = new Map());
-  let credential = known.get(provider);
-  if (!credential) known.set(provider, credential = credentialOf(provider, sources));
-  return credential;
-}
-
-/** Returns what a request is paid with, by the headers that it is sent with: a client may have sent a key that the config passes on. */
+/** Returns the upstream that pays for a request, by its headers: a client may have sent a key that the config passes on. */
 export function paidWith(
   { credential, passedHeaders }: Upstream,
   sent: Readonly<Record<string, string>>,
 ): PaidWith {
   const { account, project } = idsIn({ get: (name) => sent[name] ?? null });
-  const [, key] = (credential.keyHash === undefined && passedHeaders &&
-    Object.entries(sent).find(([name]) => isOfCredential(name) && has(passedHeaders, name))) || [];
-  const own = key === undefined ? credential : { credential: "client", keyHash: hashCredential(key) };
+  const name = credential.keyHash === undefined && passedHeaders
+    ? Object.keys(sent).find((name) => isOfCredential(name) && has(passedHeaders, name))
+    : undefined;
+  const own = name === undefined
+    ? credential
+    : { credential: "client", keyHash: hashCredential(sent[name]!) };
   return { ...own, account, project };
 }
 

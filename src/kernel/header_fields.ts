@@ -34,11 +34,8 @@ export function joinHeaders(sent: readonly string[]): HeaderFields {
 }
 
 /** Returns the headers of an object, by their names in lower case. */
-export function fieldsOf(headers: Readonly<Record<string, string>>): Pick<Headers, "get"> {
-  const fields = new Map<string, string>();
-  for (const name in headers) fields.set(name.toLowerCase(), headers[name]!);
-  return { get: (name) => fields.get(name) ?? null };
-}
+export const fieldsOf = (headers: Readonly<Record<string, string>>): HeaderFields =>
+  joinHeaders(Object.entries(headers).flat());
 
 /** Parses the header `Retry-After`: seconds or an HTTP date (RFC 9110, 10.2.3) to milliseconds from now. */
 export function parseRetryAfter(value: string | null | undefined, now: number): number | undefined {

@@ -11,6 +11,7 @@ import {
   type Statement,
   type Store,
   tables,
+  toObjects,
 } from "../store/mod.ts";
 import type { ModelCall } from "./model_call.ts";
 
@@ -53,13 +54,8 @@ const MAX_ID = 200;
 
 /** Returns the ids that headers state: those of an answer, or of a request. */
 export function idsIn(headers: Named): AnswerIds {
-  const first = (names: readonly string[]) => {
-    for (const name of names) {
-      const id = headers.get(name);
-      if (id && id.length <= MAX_ID) return id;
-    }
-    return undefined;
-  };
+  const first = (names: readonly string[]) =>
+    names.map((name) => headers.get(name)).find((id) => id && id.length <= MAX_ID) ?? undefined;
   return { requestId: first(REQUEST), account: first(ACCOUNT), project: first(PROJECT) };
 }
 
@@ -73,7 +69,7 @@ SELECT ${
 const ids = new Map<string, number>();
 const MAX_IDS = 10_000;
 
-/** Returns the id of what a call was paid with, which is the same in each process; null if nothing is known of it. */
+/** Returns the id of a call's upstream, which is the same in each process; null if nothing is known about it. */
 export function upstreamIdOf(
   { provider, upstream, upstreamId }: Pick<ModelCall, "provider" | "upstream" | "upstreamId">,
 ): number | null {
@@ -90,7 +86,7 @@ export function upstreamIdOf(
   return id;
 }
 
-/** Returns the statement that stores what calls were paid with, unless `known` has it, and the ids. */
+/** Returns the statement that stores the upstreams of calls that `known` does not have, and their ids. */
 export function recordUpstreams(
   calls: readonly Pick<ModelCall, "provider" | "upstream">[],
   known: ReadonlySet<number>,
@@ -116,35 +112,28 @@ function toWire({ upstreamId, keyHash, keyId, ...row }: typeof upstreams.$inferS
   return { upstream_id: toUpstreamId(upstreamId), ...row, key_hash: keyHash, key_id: keyId };
 }
 
-/** Reads what a call was paid with; undefined if there is none of that id. */
+/** Reads an upstream; undefined if none has that id. */
 export async function findUpstream(query: Query, upstreamId: number): Promise<UpstreamOnWire | undefined> {
   const [row] = await query.select().from(upstreams).where(eq(upstreams.upstreamId, upstreamId));
   return row && toWire(row);
 }
 
 // A scan of the calls since a time: an index for it would be written with each call.
-const LIST = `SELECT u.upstream_id, coalesce(c.calls, 0), c.last_at FROM upstreams u LEFT JOIN
+const LIST = `SELECT u.*, coalesce(c.calls, 0) AS calls, c.last_at FROM upstreams u LEFT JOIN
   (SELECT upstream_id, count(*) AS calls, max(at) AS last_at FROM calls WHERE at >= ?1 AND adjusts IS NULL AND upstream_id IS NOT NULL
     GROUP BY upstream_id) c ON c.upstream_id = u.upstream_id
 ORDER BY u.provider, u.credential, u.upstream_id`;
 
-/** Lists what calls are paid with, with the number of calls since a time and the last one. */
-export async function listUpstreams(
-  { store, query }: { store: Store; query: Query },
-  since: number,
-): Promise<ListedUpstream[]> {
-  const rows = await query.select().from(upstreams);
-  const byId = new Map(rows.map((row) => [row.upstreamId, toWire(row)]));
-  return (await store.read({ sql: LIST, args: [since] })).rows.flatMap(([id, calls, lastAt]) => {
-    const upstream = byId.get(Number(id));
-    return upstream
-      ? [{
-        ...upstream,
-        model_calls: Number(calls),
-        last_used_at: lastAt === null ? null : toIso(Number(lastAt)),
-      }]
-      : [];
-  });
+/** Lists the upstreams, each with the number of its calls since a time and the last one. */
+export async function listUpstreams({ store }: { store: Store }, since: number): Promise<ListedUpstream[]> {
+  type Row = Omit<UpstreamOnWire, "upstream_id"> & Record<"upstream_id" | "calls" | "last_at", SqlValue>;
+  const rows = toObjects<Row>(await store.read({ sql: LIST, args: [since] }));
+  return rows.map(({ upstream_id, calls, last_at, ...row }) => ({
+    upstream_id: toUpstreamId(Number(upstream_id)),
+    ...row,
+    model_calls: Number(calls),
+    last_used_at: last_at === null ? null : toIso(Number(last_at)),
+  }));
 }
 
 /**
@@ -160,11 +149,10 @@ export async function setUpstreamKey(
   const upstreamId = parseInt(id.slice("ups_".length), 16);
   const before = await findUpstream(query, upstreamId);
   if (!before) throw new PurserError("not_found", `Cannot find upstream ${id}; see purser upstreams list`);
-  const change = { action: "changed", kind: "upstream", id, name: before.credential } as const;
   await store.write([
     { sql: "UPDATE upstreams SET key_id = ?1 WHERE upstream_id = ?2", args: [keyId, upstreamId] },
     auditEntry({ author, now: clock.now() }, {
-      ...change,
+      ...{ action: "changed", kind: "upstream", id, name: before.credential },
       before: { key_id: before.key_id },
       after: { key_id: keyId },
     }),

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { bookLooseCalls, reportCalls } from "../../src/calls/mod.ts";
 import { payByPlan } from "../../src/calls/make_call.ts";
-import type { CallBounds, Refusal } from "../../src/budgets/mod.ts";
+import type { Refusal } from "../../src/budgets/mod.ts";
 import type { Grant } from "../../src/budgets/reservations/mod.ts";
 import { toUsd } from "../../src/kernel/money.ts";
-import { usageOf, worstCaseCost } from "../../src/pricing/mod.ts";
+import { usageOf } from "../../src/pricing/mod.ts";
 import {
   type BudgetModel,
   type ModelRequest,
@@ -15,15 +15,8 @@ import {
 } from "./budget_model.ts";
 import { BudgetWorld, type Outcome } from "./budget_world.ts";
 import { modelCall } from "./model_calls.ts";
+import { type PlannedCall, requestOf } from "./planned_call.ts";
 
-/** A call to make: amounts in units of the history. */
-export interface PlannedCall {
-  caller: number;
-  estimate: number;
-  input: number;
-  output: number;
-  kind: "priced" | "free" | "unbounded" | "unpriced";
-}
 interface InFlight {
   instance: number;
   id: string | null;
@@ -35,36 +28,10 @@ interface InFlight {
   estimate: bigint;
   isUnpriced: boolean;
 }
-const INPUT_RATE = 1_000n;
-const OUTPUT_RATE = 2_000n;
 
 export class BudgetHistory extends BudgetWorld {
   readonly #inFlight: InFlight[] = [];
   readonly #elsewhere: { id: string; scopes: ModelScopes; at: number; worst: bigint | null }[] = [];
-
-  #request({ kind, estimate, input, output }: PlannedCall): { request: ModelRequest; bounds: CallBounds } {
-    const isUnpriced = kind === "unpriced";
-    const [inputRate, outputRate] = kind === "free"
-      ? [0n, 0n]
-      : [INPUT_RATE * this.unit, OUTPUT_RATE * this.unit];
-    const rates = { input: inputRate, output: outputRate };
-    const tokens = kind === "unbounded" || (isUnpriced && input % 2 === 0)
-      ? { unboundedBecause: "it has a file" }
-      : { max: input };
-    const estimateNanoUsd = isUnpriced ? 0n : BigInt(estimate) * this.unit;
-    return {
-      request: {
-        ...{ estimate: estimateNanoUsd, isUnpriced, output, canShorten: true },
-        cost: "max" in tokens && !isUnpriced
-          ? (outputTokens) => worstCaseCost(rates, { inputTokens: input, outputTokens })!
-          : null,
-      },
-      bounds: {
-        ...{ estimateNanoUsd, isUnpriced },
-        worst: { inputTokens: tokens, outputTokens: output, rates: isUnpriced ? null : rates },
-      },
-    };
-  }
 
   /** Records a call that was let in, and checks that no strict budget is overshot by it. */
   #letIn(
@@ -108,7 +75,7 @@ export class BudgetHistory extends BudgetWorld {
   async call(instance: number, planned: PlannedCall): Promise<void> {
     const scopes = this.callers[planned.caller % this.callers.length]!;
     const { clock } = this.instance(instance);
-    const { request, bounds } = this.#request(planned);
+    const { request, bounds } = requestOf(planned, this.unit);
     const outcome = await this.ask(instance, scopes, bounds);
     const expected = this.model.decide(scopes, request, clock.at);
     const budgets = [...this.model.standings(scopes, clock.at)].map(({ budgetId, counter }) =>
@@ -149,7 +116,7 @@ export class BudgetHistory extends BudgetWorld {
   /** Asks for calls at the same time, of clocks that continue: none may be let in beside others that leave no room for it. */
   async burst(calls: readonly { instance: number; call: PlannedCall }[]): Promise<void> {
     const plans = calls.map(({ instance, call }) => ({
-      ...{ instance, clock: this.instance(instance).clock, ...this.#request(call) },
+      ...{ instance, clock: this.instance(instance).clock, ...requestOf(call, this.unit) },
       scopes: this.callers[call.caller % this.callers.length]!,
     }));
     const startedAt = plans.map(({ clock }) => clock.at);

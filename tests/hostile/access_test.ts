@@ -1,14 +1,8 @@
 import assert from "node:assert/strict";
 import { SCOPES } from "../../src/contract/values.ts";
 import { readSse } from "../harness/sse_reader.ts";
-import {
-  AGENTS,
-  exampleOf,
-  type HostileService,
-  markOf,
-  openHostileService,
-  type Operation,
-} from "./service.ts";
+import { AGENTS, markOf } from "./populate.ts";
+import { exampleOf, type HostileService, openHostileService, type Operation } from "./service.ts";
 
 /** Every route with every kind of key; what is expected follows from the permission that the route declares. */
 

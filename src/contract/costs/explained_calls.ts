@@ -106,7 +106,7 @@ export type WitnessOfCall = z.infer<typeof WitnessOfCall>;
 export const ExplainedCall = z.object({
   call: CostEvent.openapi({ description: "The call with its cost as adjusted" }),
   upstream: orNull(Upstream).openapi({
-    description: "What it was paid with; null where that is not known",
+    description: "The credential and the account that paid for it; null where they are not known",
   }),
   booked: ExplainedPrice.openapi({ description: "The price that it was booked with" }),
   adjustments: z.array(ExplainedAdjustment).openapi({

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { Count, Label, Time } from "../parts.ts";
 
-/** The wire schemas of what calls are paid with: the credentials and the accounts at providers. */
+/** The wire schemas of upstreams: the credentials and the accounts at providers that pay for calls. */
 
 export const UpstreamId = z.string().regex(/^ups_[0-9a-f]{13}$/, "must be an id of GET /upstreams").openapi({
   example: "ups_04b1c9e2d3a47",

@@ -15,7 +15,7 @@ const list = createRoute({
   scopes: ["admin"],
   isLarge: true,
   operationId: "listUpstreams",
-  summary: "List what calls are paid with: credentials and accounts at providers",
+  summary: "List the credentials and the accounts at providers that pay for calls",
   description:
     "A credential has the name of its setting and a hash of its text, never the text: docs/security.md. Its calls are counted since `from`.",
   tags: ["costs"],
@@ -39,7 +39,7 @@ const set = createRoute({
     body: jsonBody(UpstreamBody, { key_id: "apikey_01Rj2N8SVvo6BePZj99NhmiT" }),
   },
   responses: {
-    200: json(Upstream, "What calls are paid with"),
+    200: json(Upstream, "The credential or account"),
     ...problems("invalid", "not_found", ...BODY_CODES),
   },
 });

@@ -89,7 +89,7 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
   };
 }
 
-/** Returns what calls of a provider are paid with, by the config. */
+/** Returns the upstream that pays for calls of a provider, by the config. */
 async function paidWith(provider: string, sources: ProviderSources): Promise<Upstream> {
   const { credentialOf } = await import("../../config/credentials/mod.ts");
   const headers = new Headers(sources.providers[provider]?.headers);

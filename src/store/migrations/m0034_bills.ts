@@ -74,7 +74,7 @@ export const bills: readonly string[] = [
   `CREATE INDEX bill_lines_replaced_by ON bill_lines (replaced_by) WHERE replaced_by IS NOT NULL`,
 ];
 
-/** What calls were paid with, so that they can be joined with the bills of providers. */
+/** The credentials and accounts that paid for calls, so that they can be joined with the bills of providers. */
 export const upstreams: readonly string[] = [
   // upstream_id: the first 52 bits of a hash of (provider, credential, key_hash, account, project). credential: the variable or the
   // provider of the config that the key came from, or 'client'. key_hash: 64 bits in hex, see docs/security.md. key_id: the provider's id

@@ -89,8 +89,13 @@ export function textIn({ name }: Field, form: FormData): string {
   return form.getAll(name).join("\n").trim();
 }
 
+/** Returns the fields of a form that were filled in, with their texts. */
+export function filledIn(fields: readonly Field[], form: FormData): { field: Field; text: string }[] {
+  return fields.map((field) => ({ field, text: textIn(field, form) })).filter(({ text }) => text !== "");
+}
+
 /** Returns the words of a command that give a field its text, in place of one before. */
-function wordsOf(field: Field, text: string, before: string): string[] {
+function wordsOf(field: Field, text: string, before = ""): string[] {
   if (field.option === "argument") return [];
   const usual = field.name.replace(/_id$/, "").replaceAll("_", "-");
   const { name, undo } = field.option ?? { name: usual, undo: undefined };
@@ -124,7 +129,7 @@ export function commandOf(
   group: string,
   verb: string,
   argument: string | undefined,
-  changed: readonly { field: Field; text: string; before: string }[],
+  changed: readonly { field: Field; text: string; before?: string }[],
 ): string {
   const options = changed.flatMap(({ field, text, before }) => wordsOf(field, text, before));
   return ["purser", group, verb, ...argument === undefined ? [] : [argument], ...options].map(quoteForShell)

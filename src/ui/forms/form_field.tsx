@@ -1,6 +1,15 @@
 import { useId } from "preact/hooks";
 import { escapeText } from "../../kernel/text.ts";
+import type { FieldIssues } from "../parts/confirm.tsx";
 import type { Field } from "./fields.ts";
+
+/** Returns what shows the fields of an action, each with the text that it has at first. */
+export function formFields(fields: readonly Field[], textOf: (field: Field) => string = () => "") {
+  return (issues: FieldIssues) =>
+    fields.map((field) => (
+      <FormField key={field.name} field={field} text={textOf(field)} issue={issues[field.name]} />
+    ));
+}
 
 /** A field of a form with its text, and with what the API says is wrong about it. */
 export function FormField({ field, text, issue }: { field: Field; text: string; issue: string | undefined }) {

@@ -6,7 +6,7 @@ import { ActionButton, type Done, type FieldIssues } from "../parts/confirm.tsx"
 import { Text } from "../parts/text.tsx";
 import { changeShown, type Shown, textOf } from "./change_shown.ts";
 import { commandOf, type Field, textIn, textOfValue, valueOfText } from "./fields.ts";
-import { FormField } from "./form_field.tsx";
+import { formFields } from "./form_field.tsx";
 import type { Resource } from "./resources.ts";
 
 /* The buttons of what people write: to add one, to change it, to disable it, and to remove it. A key without the scope admin has none. */
@@ -65,9 +65,10 @@ const bodyOf = (changes: ReturnType<typeof changesIn>) =>
 
 function Fields({ fields, of, issues }: { fields: readonly Field[]; of: object; issues: FieldIssues }) {
   const shown = (isRare: boolean) =>
-    fields.filter((field) => (field.isRare ?? false) === isRare).map((field) => (
-      <FormField key={field.name} field={field} text={textBefore(field, of)} issue={issues[field.name]} />
-    ));
+    formFields(
+      fields.filter((field) => (field.isRare ?? false) === isRare),
+      (field) => textBefore(field, of),
+    )(issues);
   const rare = shown(true);
   return (
     <>

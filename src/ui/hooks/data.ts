@@ -128,9 +128,8 @@ export function useData<Value>(
 
 /** A list that is read page by page. */
 export interface Pages<Row> extends Omit<Data<Row[]>, "next" | "etag"> {
-  readonly hasMore: boolean;
-  /** Reads the next page, and adds it to `value`. */
-  more(): void;
+  /** Reads the next page, and adds it to `value`; undefined on the last one. */
+  readonly more: (() => void) | undefined;
 }
 
 /** Reads a paged list of the API; `more()` adds pages. */
@@ -142,12 +141,11 @@ export function usePages<Row>(path: string | undefined, options: { refreshMs?: n
   const added = rest?.of === path && path !== undefined ? rest : undefined;
   const next = added ? added.next : first.next;
   const more = useCallback(() => {
-    if (next === undefined) return;
-    request<Row[]>(next).then(
+    request<Row[]>(next!).then(
       (answer) => setRest({ of: path, rows: [...added?.rows ?? [], ...answer.value], next: answer.next }),
       (error) => setRest({ of: path, rows: added?.rows ?? [], next, error: error as RequestError }),
     );
   }, [path, next, added]);
   const value = first.value && added ? [...first.value, ...added.rows] : first.value;
-  return { ...first, value, error: first.error ?? added?.error, hasMore: next !== undefined, more };
+  return { ...first, value, error: first.error ?? added?.error, more: next === undefined ? undefined : more };
 }

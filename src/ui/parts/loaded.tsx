@@ -20,11 +20,13 @@ export function Empty({ title, children, command }: {
   );
 }
 
+const isEmptyList = (value: unknown) => Array.isArray(value) && value.length === 0;
+
 /**
- * Shows data in all of its states: a skeleton while there is none, the error with a button, `empty` where `isEmpty` says so,
- * and a banner above data that could not be refreshed.
+ * Shows data in all of its states: a skeleton while there is none, the error with a button, `empty` for an empty list or where
+ * `isEmpty` says so, and a banner above data that could not be refreshed.
  */
-export function Loaded<Value>({ data, isEmpty, empty, children }: {
+export function Loaded<Value>({ data, isEmpty = isEmptyList, empty, children }: {
   data: Pick<Data<Value>, "value" | "isStale" | "at" | "reload"> & { error: { message: string } | undefined };
   isEmpty?: (value: Value) => boolean;
   empty?: ComponentChildren;
@@ -49,7 +51,7 @@ export function Loaded<Value>({ data, isEmpty, empty, children }: {
           These figures are of {utc(at ?? 0)}. {escapeText(error.message)}
         </Banner>
       )}
-      {isEmpty?.(value) ? empty : children(value)}
+      {empty && isEmpty(value) ? empty : children(value)}
     </>
   );
 }

@@ -7,7 +7,7 @@ import { Id, Text } from "../parts/text.tsx";
 import { Time } from "../parts/time.tsx";
 import { costsHref, sessionHref } from "./links.ts";
 
-/** The place of a value that there is not. */
+/** Shown for a value that is missing. */
 export const None = () => <span class="muted">none</span>;
 
 /** An agent, with a link to its costs. */
@@ -69,12 +69,11 @@ export function countColumn<Row>(
   return { id, title, isNumber: true, sortBy: countOf, cell: (row) => count(countOf(row) ?? 0) };
 }
 
-/** Returns the column of an amount of the API, with its link; `none` says what null is. */
+/** Returns the column of an amount of the API, with its link; `none` is shown for null. */
 export function moneyColumn<Row>(
   id: keyof Row & string,
   title: string,
-  none?: string,
-  hrefOf?: (row: Row) => string | undefined,
+  { none, hrefOf }: { none?: string; hrefOf?(row: Row): string | undefined } = {},
 ): Column<Row> {
   const cell = (row: Row) => (
     <Link href={hrefOf?.(row)}>

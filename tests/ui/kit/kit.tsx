@@ -138,7 +138,7 @@ function Kit() {
                 rows={value}
                 keyOf={({ name }) => name}
                 source={{ path: "/rows", name: "rows" }}
-                more={rows.hasMore ? rows.more : undefined}
+                more={rows.more}
               />
             )}
           </Loaded>

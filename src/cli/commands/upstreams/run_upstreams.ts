@@ -13,7 +13,7 @@ export async function listUpstreams(ctx: CommandContext): Promise<void> {
     ctx,
     await api.upstreams.$get({ query: {} }),
     (upstreams) =>
-      upstreams.length === 0 ? "No call has told yet what it was paid with" : renderTable(upstreams, [
+      upstreams.length === 0 ? "No call has stated its credential or account yet" : renderTable(upstreams, [
         { title: "UPSTREAM", cell: ({ upstream_id }) => upstream_id },
         { title: "PROVIDER", cell: ({ provider }) => provider },
         { title: "CREDENTIAL", cell: ({ credential }) => credential ?? "unknown" },

@@ -2,8 +2,8 @@ import type { Approval } from "../../../contract/budgets/approvals.ts";
 import { counterText } from "../../../contract/budgets/subjects.ts";
 import { shortUsd } from "../../format/money.ts";
 import { textOf } from "../../forms/change_shown.ts";
-import { commandOf, type Field, textIn } from "../../forms/fields.ts";
-import { FormField } from "../../forms/form_field.tsx";
+import { commandOf, type Field, filledIn, textIn } from "../../forms/fields.ts";
+import { formFields } from "../../forms/form_field.tsx";
 import { usePages } from "../../hooks/data.ts";
 import { request } from "../../hooks/request.ts";
 import { useAccess } from "../../hooks/session.ts";
@@ -25,7 +25,7 @@ export function ApprovalsPage() {
   return (
     <SectionPage title="Budgets & alerts">
       <Card title="Approvals">
-        <Loaded data={tickets} isEmpty={(rows) => rows.length === 0} empty={NONE}>
+        <Loaded data={tickets} empty={NONE}>
           {(rows) => (
             <Table
               caption="Approvals"
@@ -33,7 +33,7 @@ export function ApprovalsPage() {
               rows={rows}
               keyOf={({ ticket_id }) => ticket_id}
               source={{ path: "/approvals", name: "approvals" }}
-              more={tickets.hasMore ? tickets.more : undefined}
+              more={tickets.more}
             />
           )}
         </Loaded>
@@ -147,18 +147,8 @@ function AnswerButton({ ticket, answer, fields }: {
             : "refuses the calls that wait, and asks again in 15 minutes at the earliest."}
         </p>
       }
-      fields={(issues) =>
-        fields.map((field) => (
-          <FormField key={field.name} field={field} text={shown(field)} issue={issues[field.name]} />
-        ))}
-      command={(form) =>
-        commandOf(
-          "approvals",
-          answer,
-          ticket_id,
-          fields.map((field) => ({ field, text: textIn(field, form), before: "" }))
-            .filter(({ text }) => text !== ""),
-        )}
+      fields={formFields(fields, shown)}
+      command={(form) => commandOf("approvals", answer, ticket_id, filledIn(fields, form))}
       run={async (form) => {
         const amount = textIn(AMOUNT, form);
         const { value } = await request<Approval>(`/approvals/${encodeURIComponent(ticket_id)}/${answer}`, {

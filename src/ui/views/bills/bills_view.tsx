@@ -9,6 +9,7 @@ import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Text } from "../../parts/text.tsx";
+import { moneyColumn } from "../cells.tsx";
 import { Difference } from "../costs/difference.tsx";
 import { LinesPage } from "./lines_page.tsx";
 import { MonthButtons } from "./month_buttons.tsx";
@@ -38,7 +39,7 @@ function Months() {
   return (
     <Page title="Bills" coverage={null}>
       <Card title="Bills by month">
-        <Loaded data={periods} isEmpty={(rows) => rows.length === 0} empty={NONE}>
+        <Loaded data={periods} empty={NONE}>
           {(rows) => (
             <Table
               caption="Months of bills"
@@ -60,7 +61,7 @@ const NONE = (
   </Empty>
 );
 
-/** The place of what only a comparison says. */
+/** Shown where a month has no comparison yet. */
 const NOT_YET = "not compared";
 
 const COLUMNS: Column<BillPeriod>[] = [
@@ -103,26 +104,26 @@ const COLUMNS: Column<BillPeriod>[] = [
       </>
     ),
   },
-  ...(["bill_usd", "ledger_usd", "difference_usd", "unexplained_usd"] as const).map((
-    id,
-  ): Column<BillPeriod> => ({
-    id,
-    title: id === "bill_usd" ? "Billed" : `${id[0]!.toUpperCase()}${id.slice(1, -4)}`,
-    isMoney: true,
-    sortBy: (row) => row[id],
-    cell: (row) => (
+  moneyColumn("bill_usd", "Billed", { none: NOT_YET }),
+  moneyColumn("ledger_usd", "Ledger", { none: NOT_YET }),
+  {
+    ...moneyColumn<BillPeriod>("difference_usd", "Difference"),
+    cell: ({ difference_usd: usd }) =>
+      usd === null ? <Money usd={usd} none={NOT_YET} /> : <Difference usd={usd} zero="none" />,
+  },
+  {
+    ...moneyColumn<BillPeriod>("unexplained_usd", "Unexplained"),
+    cell: ({ unexplained_usd, is_within_limit }) => (
       <>
-        {id === "difference_usd" && row[id] !== null
-          ? <Difference usd={row[id]} zero="none" />
-          : <Money usd={row[id]} none={NOT_YET} />}
-        {id === "unexplained_usd" && row.is_within_limit === false && (
+        <Money usd={unexplained_usd} none={NOT_YET} />
+        {is_within_limit === false && (
           <div class="sub">
             <Badge tone="bad">over its limit</Badge>
           </div>
         )}
       </>
     ),
-  })),
+  },
   {
     id: "final_on",
     title: "Final on",

@@ -3,7 +3,7 @@ import type { ListedUpstream } from "../../../contract/costs/upstreams.ts";
 import { useData } from "../../hooks/data.ts";
 import { Id, Text } from "../../parts/text.tsx";
 
-/** Returns what shows a key of a bill: the name that the ledger has for it, and the provider's id. */
+/** Returns a function that shows a key of a bill: its name in the ledger, and the provider's id. */
 export function useKeyNames(): (id: string | null) => ComponentChildren {
   const upstreams = useData<ListedUpstream[]>("/upstreams");
   return (id) => {

@@ -22,7 +22,7 @@ export function LinesPage() {
     textColumn("model", "Model"),
     textColumn("part", "Part"),
     { id: "credential", title: "Key", cell: ({ credential }) => nameKey(credential) },
-    { ...textColumn<BillLine>("quantity", "Quantity"), sortBy: undefined, isNumber: true },
+    { id: "quantity", title: "Quantity", isNumber: true, cell: ({ quantity }) => quantity },
     {
       id: "amount",
       title: "Amount",
@@ -37,7 +37,7 @@ export function LinesPage() {
       )}
       coverage={null}
     >
-      <Loaded data={lines} isEmpty={(rows) => rows.length === 0} empty={<Empty title="No lines" />}>
+      <Loaded data={lines} empty={<Empty title="No lines" />}>
         {(rows) => (
           <Table
             caption="Lines of the bill"
@@ -45,7 +45,7 @@ export function LinesPage() {
             rows={rows}
             keyOf={({ position }) => String(position)}
             source={{ path, name: "bill-lines" }}
-            more={lines.hasMore ? lines.more : undefined}
+            more={lines.more}
           />
         )}
       </Loaded>

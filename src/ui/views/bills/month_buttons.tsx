@@ -1,6 +1,6 @@
 import type { BillPeriod, Reconciliation } from "../../../contract/bills/reconciliations.ts";
-import { commandOf, type Field, textIn, valueOfText } from "../../forms/fields.ts";
-import { FormField } from "../../forms/form_field.tsx";
+import { commandOf, type Field, filledIn, valueOfText } from "../../forms/fields.ts";
+import { formFields } from "../../forms/form_field.tsx";
 import { request } from "../../hooks/request.ts";
 import { navigate, uiPath } from "../../hooks/route.ts";
 import { ActionButton } from "../../parts/confirm.tsx";
@@ -59,28 +59,17 @@ export function MonthButton({ of: { source, account, month }, action, corrects }
     <ActionButton
       label={corrects ?? label}
       explanation={<p>{source} {month}: {explains}</p>}
-      fields={(issues) =>
-        fields.map((field) => (
-          <FormField
-            key={field.name}
-            field={field}
-            text={corrects && field.kind === "flag" ? "true" : ""}
-            issue={issues[field.name]}
-          />
-        ))}
+      fields={formFields(fields, ({ kind }) => corrects && kind === "flag" ? "true" : "")}
       command={(form) => {
-        const given = Object.entries(key).map(([name, text]) => ({
+        const ofMonth = Object.entries(key).map(([name, text]) => ({
           field: { name, label: name, kind: "text" as const },
           text,
         }));
-        const words = [...given, ...fields.map((field) => ({ field, text: textIn(field, form) }))]
-          .filter(({ text }) => text !== "").map((one) => ({ ...one, before: "" }));
+        const words = [...ofMonth, ...filledIn(fields, form)];
         return commandOf("reconcile", isFirst ? source : action, isFirst ? undefined : source, words);
       }}
       run={async (form) => {
-        const given = fields.map((
-          field,
-        ) => [field.name, valueOfText(field, textIn(field, form)) ?? undefined]);
+        const given = filledIn(fields, form).map(({ field, text }) => [field.name, valueOfText(field, text)]);
         const body = { source, ...key, ...Object.fromEntries(given) };
         const { value } = await request<Reconciliation>(path, { method: "POST", body });
         if (isFirst) navigate(uiPath("bills", value.reconciliation_id));

@@ -90,7 +90,7 @@ export function Variances({ path, nameKey }: { path: string; nameKey: ReturnType
       title={escapeText(cause ? `Differences: ${spoken(cause)}` : "Differences")}
       aside={cause && <Link href={hrefWith({ cause: undefined })}>All causes</Link>}
     >
-      <Loaded data={variances} isEmpty={(rows) => rows.length === 0} empty={<Empty title="None" />}>
+      <Loaded data={variances} empty={<Empty title="None" />}>
         {(rows) => (
           <Table
             caption="Differences"
@@ -98,7 +98,7 @@ export function Variances({ path, nameKey }: { path: string; nameKey: ReturnType
             rows={rows}
             keyOf={(row) => JSON.stringify(row)}
             source={{ path: listed, name: "differences" }}
-            more={variances.hasMore ? variances.more : undefined}
+            more={variances.more}
           />
         )}
       </Loaded>

@@ -6,8 +6,8 @@ import { HOUR_MS } from "../../../kernel/clock.ts";
 import { shortUsd } from "../../format/money.ts";
 import { utc } from "../../format/time.ts";
 import { pathOf, textOf } from "../../forms/change_shown.ts";
-import { commandOf, type Field, textIn } from "../../forms/fields.ts";
-import { FormField } from "../../forms/form_field.tsx";
+import { commandOf, type Field, filledIn, textIn } from "../../forms/fields.ts";
+import { formFields } from "../../forms/form_field.tsx";
 import { BUDGET } from "../../forms/resources.ts";
 import { now } from "../../hooks/clock.ts";
 import { request } from "../../hooks/request.ts";
@@ -75,20 +75,11 @@ export function RaiseButton({ budget, counter }: { budget: Shown; counter?: Budg
           )} for a time. Raises add up, and can't be taken back.
         </p>
       }
-      fields={(issues) =>
-        fields.map((field) => (
-          <FormField
-            key={field.name}
-            field={field}
-            text=""
-            issue={issues[field.name]}
-          />
-        ))}
+      fields={formFields(fields)}
       command={(form) => {
-        const given = fields.map((field) => ({ field, text: textIn(field, form), before: "" }))
-          .map((one) => one.field === until && one.text !== "" ? { ...one, text: `${one.text}h` } : one)
-          .filter(({ text }) => text !== "");
-        const of = counter === undefined ? [] : [{ field: COUNTER, text: counter.id, before: "" }];
+        const given = filledIn(fields, form)
+          .map((one) => one.field === until ? { ...one, text: `${one.text}h` } : one);
+        const of = counter === undefined ? [] : [{ field: COUNTER, text: counter.id }];
         return commandOf("budgets", "raise", budget.name, [...given, ...of]);
       }}
       run={raise}

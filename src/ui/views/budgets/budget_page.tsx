@@ -49,7 +49,6 @@ export function BudgetPage({ budgetId }: { budgetId: string }) {
       <Card title="Raises">
         <Loaded
           data={raises}
-          isEmpty={(rows) => rows.length === 0}
           empty={
             <Empty
               title="Its limit was never raised"
@@ -64,7 +63,7 @@ export function BudgetPage({ budgetId }: { budgetId: string }) {
               rows={rows}
               keyOf={({ raise_id }) => raise_id}
               source={{ path: `${path}/raises`, name: "raises" }}
-              more={raises.hasMore ? raises.more : undefined}
+              more={raises.more}
               sortParam="raises"
             />
           )}
@@ -73,7 +72,6 @@ export function BudgetPage({ budgetId }: { budgetId: string }) {
       <Card title="Latest refusals" aside={<Link href={refusalsHref(budgetId)}>All refusals</Link>}>
         <Loaded
           data={refusals}
-          isEmpty={(rows) => rows.length === 0}
           empty={<Empty title="No call was refused" />}
         >
           {(rows) => (

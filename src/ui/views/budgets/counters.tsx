@@ -60,7 +60,6 @@ export function Counters({ budget }: { budget: Budget }) {
     <Card title="Counters">
       <Loaded
         data={counters}
-        isEmpty={(rows) => rows.length === 0}
         empty={<Empty title="No call counts yet" />}
       >
         {(rows) => (
@@ -74,7 +73,7 @@ export function Counters({ budget }: { budget: Budget }) {
             rows={rows.map((of) => ({ of, limit: limitOfCounter(budget, of) }))}
             keyOf={({ of }) => `${of.kind} ${of.id}`}
             source={{ path, name: "counters" }}
-            more={counters.hasMore ? counters.more : undefined}
+            more={counters.more}
             sortParam="counters"
           />
         )}

@@ -121,7 +121,6 @@ export function LimitsPage() {
       >
         <Loaded
           data={budgets}
-          isEmpty={(value) => value.length === 0}
           empty={
             <Empty title="No budget yet" command={ADD_BUDGET}>
               A budget refuses model calls once its limit is reached, over all agents and processes.
@@ -135,7 +134,7 @@ export function LimitsPage() {
               rows={budgetRows}
               keyOf={({ of }) => of.budget_id}
               source={{ path: BUDGETS, name: "budgets" }}
-              more={budgets.hasMore ? budgets.more : undefined}
+              more={budgets.more}
               defaultSort="-share"
             />
           )}
@@ -147,7 +146,6 @@ export function LimitsPage() {
       >
         <Loaded
           data={rules}
-          isEmpty={(value) => value.length === 0}
           empty={
             <Empty
               title="No alert rule yet"

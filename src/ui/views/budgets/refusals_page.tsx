@@ -37,8 +37,8 @@ export const REFUSAL_COLUMNS: Column<BudgetRefusal>[] = [
     cell: (refusal) => <SessionCell {...refusal} />,
   },
   { id: "refused_by", title: "Refused by", cell: (refusal) => <Reasons refusal={refusal} /> },
-  moneyColumn("cost_usd_so_far", "Spent", "unknown"),
-  moneyColumn("budget_usd", "Limit", "unknown"),
+  moneyColumn("cost_usd_so_far", "Spent", { none: "unknown" }),
+  moneyColumn("budget_usd", "Limit", { none: "unknown" }),
 ];
 
 /** The budgets that refused a call, each with its reason; the sentence of the refusal is below. */
@@ -143,7 +143,6 @@ export function RefusalsPage() {
       <Card title="Calls that were refused">
         <Loaded
           data={refusals}
-          isEmpty={(rows) => rows.length === 0}
           empty={
             <Empty
               title="No call was refused"
@@ -160,7 +159,7 @@ export function RefusalsPage() {
               rows={rows}
               keyOf={({ event_id }) => String(event_id)}
               source={{ path, name: "refusals" }}
-              more={refusals.hasMore ? refusals.more : undefined}
+              more={refusals.more}
             />
           )}
         </Loaded>

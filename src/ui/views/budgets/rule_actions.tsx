@@ -3,8 +3,8 @@ import type { AlertResend, RuleTest } from "../../../contract/alerts/sent_alerts
 import { plural } from "../../format/number.ts";
 import { request, RequestError } from "../../hooks/request.ts";
 import { useAccess } from "../../hooks/session.ts";
-import { commandOf, type Field, textIn } from "../../forms/fields.ts";
-import { FormField } from "../../forms/form_field.tsx";
+import { commandOf, type Field, filledIn, textIn } from "../../forms/fields.ts";
+import { formFields } from "../../forms/form_field.tsx";
 import { ActionButton } from "../../parts/confirm.tsx";
 import { Text } from "../../parts/text.tsx";
 import { pathOf } from "../../forms/change_shown.ts";
@@ -63,11 +63,8 @@ export function AcknowledgeButton({ alertId }: { alertId: string }) {
       label="Acknowledge"
       gone="The alert is acknowledged, or resolved."
       explanation={<p>Its rule doesn't fire again in this window. Channels with send_resolved are told.</p>}
-      fields={(issues) => <FormField field={NOTE} text="" issue={issues[NOTE.name]} />}
-      command={(form) => {
-        const text = textIn(NOTE, form);
-        return commandOf("alerts", "ack", alertId, text === "" ? [] : [{ field: NOTE, text, before: "" }]);
-      }}
+      fields={formFields([NOTE])}
+      command={(form) => commandOf("alerts", "ack", alertId, filledIn([NOTE], form))}
       run={async (form) => {
         const note = textIn(NOTE, form);
         await request(`/alerts/history/${encodeURIComponent(alertId)}/ack`, {

@@ -65,7 +65,6 @@ function Compared({ span, spans, by }: { span: Span; spans: Spans; by: string })
       >
         <Loaded
           data={groups}
-          isEmpty={(rows) => rows.length === 0}
           empty={<Empty title="No calls in either" />}
         >
           {(rows) => (
@@ -77,7 +76,7 @@ function Compared({ span, spans, by }: { span: Span; spans: Spans; by: string })
                 rows={rows.toSorted((a, b) => movedOf(b) - movedOf(a))}
                 keyOf={(row) => keyOf(row, by)}
                 source={{ path, name: `costs-compared-by-${titleOf(by).replaceAll(/\W+/g, "-")}` }}
-                more={groups.hasMore ? groups.more : undefined}
+                more={groups.more}
                 foot={
                   <>
                     See also the <Link href={hrefTo("", { by: "session" })}>sessions</Link>{" "}
@@ -174,12 +173,9 @@ function columnsOf(by: string, span: Span, spans: Spans): Column<CostRow>[] {
     },
     countColumn("calls", "Calls", ({ model_calls }) => model_calls),
     countColumn("calls_before", "Calls before", ({ previous }) => previous?.model_calls),
-    moneyColumn(
-      "cost_usd",
-      capital(span.title),
-      undefined,
-      (row) => hrefOfSpan(spans, false, filterOf(row, by)),
-    ),
+    moneyColumn("cost_usd", capital(span.title), {
+      hrefOf: (row) => hrefOfSpan(spans, false, filterOf(row, by)),
+    }),
     {
       id: "before",
       title: capital(span.before),

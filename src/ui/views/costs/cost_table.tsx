@@ -32,7 +32,7 @@ export function CostTable({ pages, rows, group, path, total }: {
       rows={rows}
       keyOf={(row) => keyOf(row, group)}
       source={{ path, name: `costs-by-${title.replaceAll(/\W+/g, "-")}` }}
-      more={pages.hasMore ? pages.more : undefined}
+      more={pages.more}
     />
   );
 }

@@ -139,7 +139,7 @@ function SetPrices() {
         />
       }
     >
-      <Loaded data={prices} isEmpty={(rows) => rows.length === 0} empty={<Empty title="None was set" />}>
+      <Loaded data={prices} empty={<Empty title="None was set" />}>
         {(rows) => (
           <Table
             caption="Prices that were set"

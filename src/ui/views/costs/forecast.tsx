@@ -40,7 +40,6 @@ export function Forecast() {
       <Card title="Days of the month">
         <Loaded
           data={days}
-          isEmpty={(rows) => rows.length === 0}
           empty={<Empty title="No calls this month" command="purser cost --by day" />}
         >
           {(rows) => forecast.value && <Days rows={rows} forecast={forecast.value} />}

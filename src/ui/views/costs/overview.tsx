@@ -66,7 +66,7 @@ export function Overview() {
           />
         }
       >
-        <Loaded data={course} isEmpty={(rows) => rows.length === 0} empty={<NoCalls title={title} />}>
+        <Loaded data={course} empty={<NoCalls title={title} />}>
           {(rows) => (
             <CostChart
               rows={rows}
@@ -83,7 +83,7 @@ export function Overview() {
           <GroupSelect name="by" label="Group by" choices={GROUPS.slice(1)} all="By model" span={span} />
         }
       >
-        <Loaded data={groups} isEmpty={(rows) => rows.length === 0} empty={<NoCalls title={title} />}>
+        <Loaded data={groups} empty={<NoCalls title={title} />}>
           {(rows) => (
             <CostTable pages={groups} rows={rows} group={by} path={path} total={total.value?.cost_usd} />
           )}

@@ -27,7 +27,6 @@ export function Audit() {
     <Card title="Changes of limits, keys and prices">
       <Loaded
         data={entries}
-        isEmpty={(rows) => rows.length === 0}
         empty={
           <Empty title="No such change">
             Names are those at the time of a change: an id finds all changes of what it names.
@@ -41,7 +40,7 @@ export function Audit() {
             rows={rows}
             keyOf={({ position }) => String(position)}
             source={{ path, name: "audit" }}
-            more={entries.hasMore ? entries.more : undefined}
+            more={entries.more}
           />
         )}
       </Loaded>

@@ -30,7 +30,7 @@ export function Channels() {
   return (
     <>
       <Card title="Channels">
-        <Loaded data={channels} isEmpty={(rows) => rows.length === 0} empty={NONE}>
+        <Loaded data={channels} empty={NONE}>
           {(rows) => (
             <Table
               caption="Channels"

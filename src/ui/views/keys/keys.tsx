@@ -1,8 +1,8 @@
 import type { CostRow } from "../../../contract/costs.ts";
 import type { ApiKey, NewApiKey } from "../../../contract/keys.ts";
 import { pathOf, textOf } from "../../forms/change_shown.ts";
-import { commandOf, type Field, textIn } from "../../forms/fields.ts";
-import { FormField } from "../../forms/form_field.tsx";
+import { commandOf, type Field, filledIn, textIn } from "../../forms/fields.ts";
+import { formFields } from "../../forms/form_field.tsx";
 import { AddButton, EditButton, RemoveButton } from "../../forms/resource_buttons.tsx";
 import { KEY } from "../../forms/resources.ts";
 import { plural } from "../../format/number.ts";
@@ -56,7 +56,6 @@ export function Keys() {
     >
       <Loaded
         data={keys}
-        isEmpty={(rows) => rows.length === 0}
         empty={status === undefined
           ? (
             <Empty title="No API keys yet" command="purser keys add ops --scope admin">
@@ -73,7 +72,7 @@ export function Keys() {
             rows={rows}
             keyOf={({ key_id }) => key_id}
             source={{ path, name: "keys" }}
-            more={keys.hasMore ? keys.more : undefined}
+            more={keys.more}
           />
         )}
       </Loaded>
@@ -227,10 +226,9 @@ function RotateButton({ of }: { of: ApiKey }) {
           gets a new secret, and keeps its name, tags and budgets. Its sessions here end.
         </p>
       }
-      fields={(issues) => <FormField field={GRACE} text="" issue={issues[GRACE.name]} />}
+      fields={formFields([GRACE])}
       command={(form) => {
-        const hours = textIn(GRACE, form);
-        const given = hours === "" ? [] : [{ field: GRACE, text: `${hours}h`, before: "" }];
+        const given = filledIn([GRACE], form).map(({ field, text }) => ({ field, text: `${text}h` }));
         return commandOf("keys", "rotate", of.name, given);
       }}
       run={async (form) => {

@@ -30,12 +30,10 @@ const SHOWN = 8;
 export function AnomaliesCard({ state }: { state: LiveState }) {
   const [isAll, setAll] = useState(false);
   const all = usePages<Anomaly>(isAll ? ANOMALIES : undefined, { refreshMs: 10_000 });
-  const hasMore = isAll ? all.hasMore : state.anomalies.length > SHOWN;
   return (
     <Card title="Out of the ordinary">
       <Loaded
         data={isAll ? all : { ...all, value: state.anomalies.slice(0, SHOWN) }}
-        isEmpty={(rows) => rows.length === 0}
         empty={
           <Empty title="Nothing was out of the ordinary">
             Repeated tool calls, growing inputs, costly calls, runs, sessions and hours, and calls faster than
@@ -50,7 +48,7 @@ export function AnomaliesCard({ state }: { state: LiveState }) {
             rows={rows}
             keyOf={({ anomaly_id }) => anomaly_id}
             source={{ path: ANOMALIES, name: "anomalies" }}
-            more={hasMore ? (isAll ? all.more : () => setAll(true)) : undefined}
+            more={isAll ? all.more : state.anomalies.length > SHOWN ? () => setAll(true) : undefined}
             sortParam="anomalies"
           />
         )}

@@ -42,7 +42,7 @@ const COLUMNS: Column<PlanWindow>[] = [
   },
   { id: "runs_out_at", title: "Runs out", cell: ({ runs_out_at }) => timeOr(runs_out_at, "not before") },
   { id: "resets_at", title: "Resets", cell: ({ resets_at }) => timeOr(resets_at, "unknown") },
-  moneyColumn("plan_usd", "Value by API", "unknown"),
+  moneyColumn("plan_usd", "Value by API", { none: "unknown" }),
   { id: "measured_at", title: "Measured", cell: ({ measured_at }) => <Time at={measured_at} /> },
   {
     id: "state",

@@ -190,11 +190,6 @@ function burnColumns(day: string): Column<LiveAgent>[] {
       ),
     },
     moneyColumn("usd_per_minute", "$/min"),
-    moneyColumn(
-      "cost_usd",
-      "Today",
-      undefined,
-      ({ agent_id }) => costsHref({ agent_id, from: day }),
-    ),
+    moneyColumn("cost_usd", "Today", { hrefOf: ({ agent_id }) => costsHref({ agent_id, from: day }) }),
   ];
 }

@@ -113,7 +113,7 @@ function columnsOf(group: Group, sum: SpanSum): Column<Spender>[] {
       isNumber: true,
       cell: (spender) => spender.cost_usd === null ? <span class="muted">–</span> : percent(shareOf(spender)),
     },
-    moneyColumn("cost_usd", "Cost", undefined, ({ href }) => href),
+    moneyColumn("cost_usd", "Cost", { hrefOf: ({ href }) => href }),
   ];
 }
 

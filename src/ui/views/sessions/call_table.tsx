@@ -10,8 +10,7 @@ import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Text } from "../../parts/text.tsx";
-import { Time } from "../../parts/time.tsx";
-import { countColumn } from "../cells.tsx";
+import { countColumn, timeColumn } from "../cells.tsx";
 import { StatedCost, UnpricedParts } from "./call_notes.tsx";
 
 /** A name with more characters is broken anywhere, so that the table fits a screen of 1,024 pixels. */
@@ -19,7 +18,7 @@ const LONG_NAME = 28;
 
 /** The columns of a session's calls; an agent is named where it is not that of the session. */
 const columnsOf = (agentId: string): Column<CostEvent>[] => [
-  { id: "at", title: "Time", sortBy: true, cell: ({ at }) => <Time at={at} as="utc" /> },
+  timeColumn("at", "Time", "utc"),
   {
     id: "model",
     title: "Model",

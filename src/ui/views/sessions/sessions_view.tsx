@@ -103,7 +103,6 @@ function Latest() {
     <Card title={isFiltered ? "Sessions that match" : "Latest sessions"}>
       <Loaded
         data={pages}
-        isEmpty={(rows) => rows.length === 0}
         empty={isFiltered ? <NoneFound pages={pages} /> : NONE}
       >
         {(rows) => (
@@ -113,9 +112,9 @@ function Latest() {
             rows={rows}
             keyOf={({ session_id }) => session_id}
             source={{ path, name: "sessions" }}
-            more={pages.hasMore ? pages.more : undefined}
+            more={pages.more}
             foot={plural(rows.length, "session") +
-              (!pages.hasMore ? "" : isFiltered ? "; older ones are not searched yet" : ", and older ones")}
+              (!pages.more ? "" : isFiltered ? "; older ones are not searched yet" : ", and older ones")}
           />
         )}
       </Loaded>
@@ -124,8 +123,8 @@ function Latest() {
 }
 
 /** One request searches a part of a long list only. */
-function NoneFound({ pages: { hasMore, more } }: { pages: Pages<Session> }) {
-  if (!hasMore) return <Empty title="No session matches" />;
+function NoneFound({ pages: { more } }: { pages: Pages<Session> }) {
+  if (!more) return <Empty title="No session matches" />;
   return (
     <Empty title="None of the latest sessions matches">
       <button type="button" class="small" onClick={more}>Search older ones</button>
@@ -175,7 +174,7 @@ function Dearest() {
   const pages = usePages<CostRow>(path);
   return (
     <Card title="Dearest sessions">
-      <Loaded data={pages} isEmpty={(rows) => rows.length === 0} empty={NONE}>
+      <Loaded data={pages} empty={NONE}>
         {(rows) => (
           <Table
             caption="Sessions by cost"
@@ -184,7 +183,7 @@ function Dearest() {
             keyOf={({ session_id }) => session_id!}
             source={{ path, name: "sessions-by-cost" }}
             defaultSort="-cost_usd"
-            more={pages.hasMore ? pages.more : undefined}
+            more={pages.more}
           />
         )}
       </Loaded>
@@ -203,11 +202,8 @@ const DEAREST: Column<CostRow>[] = [
   textColumn("model", "Latest model"),
   countColumn("calls", "Calls", ({ model_calls }) => model_calls),
   countColumn("tokens", "Tokens", ({ total_tokens }) => total_tokens),
-  moneyColumn(
-    "cost_usd",
-    "Cost",
-    undefined,
-    ({ session_id }) => `${uiPath("sessions", session_id!)}?tab=calls`,
-  ),
+  moneyColumn("cost_usd", "Cost", {
+    hrefOf: ({ session_id }) => `${uiPath("sessions", session_id!)}?tab=calls`,
+  }),
   callTimes(),
 ];

@@ -22,7 +22,7 @@ export function SourcesView() {
   return (
     <Page title="Sources">
       <Card title="Where calls come from">
-        <Loaded data={sources} isEmpty={(rows) => rows.length === 0} empty={NONE}>
+        <Loaded data={sources} empty={NONE}>
           {(rows) => (
             <Table
               caption="Sources of calls"
@@ -30,7 +30,7 @@ export function SourcesView() {
               rows={rows}
               keyOf={({ source, agent_id, machine }) => JSON.stringify([source, agent_id, machine])}
               source={{ path: "/sources", name: "sources" }}
-              more={sources.hasMore ? sources.more : undefined}
+              more={sources.more}
               foot="A call that several have seen is booked once, from the most trusted one"
             />
           )}

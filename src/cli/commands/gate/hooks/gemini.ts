@@ -7,8 +7,8 @@ export default {
   agentId: "gemini-cli",
   hasLogs: true,
   stops: { BeforeModel: (reason) => ({ decision: "deny", reason }) },
-  // Sub-agents are logged beside the session, in a folder with its id.
   showsMessages: true,
+  // Sub-agents are logged beside the session, in a folder with its id.
   logsOf: ({ transcript, session }) => [transcript, transcript.replace(/[^/]+$/, () => session)],
   settings: {
     userFile: ({ home, env }) => `${env("GEMINI_CLI_HOME") ?? home}/.gemini/settings.json`,
