@@ -1,6 +1,6 @@
 import { BILL_LINE_DECIMALS, BILL_LINE_TEXTS } from "../../contract/values.ts";
 import { toCamelCase } from "../../kernel/text.ts";
-import type { SqlValue, Store } from "../../store/mod.ts";
+import type { Store } from "../../store/mod.ts";
 import type { NumberedLine } from "./cells.ts";
 import { CURRENT_LINES } from "./open_month.ts";
 
