@@ -228,11 +228,11 @@ export const ROWS: readonly Row[] = [
   { line: "budgets refusals --agent othr", code: 3, err: /did you mean other\?/ },
   { line: "budgets show Helper", out: /^SESSION +SPENT +RESERVED +LEFT +STATE\nfirst +\$0\.\d+ /m },
   {
-    line: "budgets add --name Odd --limit 1 --per day --agent hepler",
+    line: "budgets add --name Odd --limit 1 --per day --agent help",
     out: /^Added /,
-    err: /warning: .*hepler.*did you mean helper\?/,
+    err: /warning: .*help.*did you mean helper\?/,
   },
-  { line: "budgets show Odd", out: /agent hepler|of hepler/, err: /did you mean helper\?/ },
+  { line: "budgets show Odd", out: /agent help\b|of help\b/, err: /did you mean helper\?/ },
   { line: "budgets remove Odd", out: /^Removed / },
   {
     line: "budgets add --name K --limit 1 --per day --key nope",

@@ -113,7 +113,7 @@ testDashboard("names", {}, {
 
   async "that nothing has are marked, with the nearest one"(dashboard) {
     const { purser } = dashboard;
-    await addBudget(dashboard, { name: "Typo", limit_usd: 1, per: "day", agent_id: "codr" });
+    await addBudget(dashboard, { name: "Typo", limit_usd: 1, per: "day", agent_id: "cod" });
     assert.equal((await purser.api("GET", `/budgets/${ids.Typo}`)).body.unknown.nearest, "coder");
     await using opened = await openAt(dashboard, "/ui/budgets", { session });
     await opened.page.getByText("Unknown agent").waitFor();
