@@ -22,8 +22,20 @@ export async function bundleCli(
   const requireChunk = await findRequireChunk(folder, names);
   for (const name of names) await dropIdleImport(join(folder, name), requireChunk);
   await makePricesLazy(folder, names);
+  await writeCommandRows(folder, names);
   if (release) await markRelease(join(folder, "cli.js"), release);
   return names;
+}
+
+/** Writes the commands as the help lists them into their chunk: it would load all commands. */
+async function writeCommandRows(folder: string, names: readonly string[]): Promise<void> {
+  const chunk = names.find((name) => name.startsWith("command_rows-"));
+  if (chunk === undefined) throw new Error(`Cannot find the chunk of the help in ${folder}`);
+  const { COMMAND_ROWS } = await import("../src/cli/command_rows.ts");
+  await Deno.writeTextFile(
+    join(folder, chunk),
+    `export const COMMAND_ROWS=${JSON.stringify(COMMAND_ROWS)};\n`,
+  );
 }
 
 /** Says in a program which release it is: `thisRelease()` reads it. */

@@ -11,7 +11,7 @@ import type { Terminal } from "./terminal/terminal.ts";
 
 /**
  * A command: its description, from which lines are parsed, help is rendered and words are completed, and its body.
- * Every command is loaded at start-up, so a command imports heavy modules dynamically, in its body.
+ * Help and completion load commands too, so a command imports heavy modules dynamically, in its body.
  */
 export type Command = CommandSpec & (WithConfig | WithoutConfig);
 
@@ -132,6 +132,15 @@ export const repeatedArg = (name: string, values?: Values): ArgSpec => ({
 /** Returns the name of an argument in the usage of its command: `NAME`, `[NAME]` for an optional one, `[NAME…]` for any number. */
 export const usageOfArg = ({ name, isOptional, isRepeated }: ArgSpec): string =>
   isRepeated ? `[${name}…]` : isOptional ? `[${name}]` : name;
+
+/** A row of the help: a name, and its description. */
+export type Row = readonly [left: string, right: string];
+
+/** Returns the row of a command in the help. */
+export const usageRow = ({ name, args, summary, deprecated }: CommandSpec): Row => [
+  [name, ...args.map(usageOfArg)].join(" "),
+  deprecated ? `Deprecated: write ${deprecated}` : summary,
+];
 
 /** The context of a command without configuration. */
 export interface BareContext {
