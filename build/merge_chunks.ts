@@ -4,10 +4,14 @@ import { ROOT, runDeno } from "./run_deno.ts";
 /** The imports of another chunk, and the list of exports at the end, as the bundler prints them. */
 const IMPORTS = /\bimport(?:\{([^}]*)\}from)?"\.\/(chunk-[\w-]+\.js)";/g;
 const EXPORTS = /\bexport\{([^}]*)\};\s*$/;
+const LAZY_IMPORTS = /\bimport\("\.\/([\w-]+\.js)"\)/g;
+
+/** A chunk that so many of the files need which the start loads lazily, such as those of commands, is as good as always needed. */
+const COMMON = 6;
 
 /**
- * Merges the chunks of a bundle that its entry loads at each start into one, since a runtime takes up to half a millisecond for each
- * file: the bundler makes one for each set of lazy imports that share it. `names` are those of the bundle's files; returns the new ones.
+ * Merges the chunks of a bundle that its entry loads at each start, and those that most commands need, into one, since a runtime takes
+ * up to half a millisecond for each file: the bundler makes one for each set of lazy imports that share it. `names` are those of the bundle's files; returns the new ones.
  */
 export async function mergeChunks(
   folder: string,
@@ -16,15 +20,18 @@ export async function mergeChunks(
 ): Promise<string[]> {
   const texts = new Map<string, string>();
   for (const name of names) texts.set(name, await Deno.readTextFile(join(folder, name)));
-  const merged = new Set<string>();
-  const reach = (name: string) => {
+  const reach = (name: string, reached = new Set<string>()) => {
     for (const [, , chunk] of texts.get(name)!.matchAll(IMPORTS)) {
-      if (merged.has(chunk!)) continue;
-      merged.add(chunk!);
-      reach(chunk!);
+      if (!reached.has(chunk!)) reach(chunk!, reached.add(chunk!));
     }
+    return reached;
   };
-  reach(entry);
+  const merged = reach(entry);
+  const lazy = [...merged].flatMap((chunk) =>
+    [...texts.get(chunk)!.matchAll(LAZY_IMPORTS)].map(([, name]) => name!)
+  );
+  const needs = [...new Set(lazy)].map((name) => reach(name));
+  for (const name of names) if (needs.filter((chunks) => chunks.has(name)).length >= COMMON) merged.add(name);
   const order = [...merged];
   const others = names.filter((name) => !merged.has(name));
   const nameOf = (chunk: string, name: string) => `c${order.indexOf(chunk)}_${name}`;
