@@ -24,19 +24,19 @@ export async function bundleCli(
   for (const name of bundled) await dropIdleImport(join(folder, name), requireChunk);
   const names = await mergeChunks(folder, bundled, "cli.js");
   await makePricesLazy(folder, names);
-  await writeCommandRows(folder, names);
+  await writeListedCommands(folder, names);
   if (release) await markRelease(join(folder, "cli.js"), release);
   return names;
 }
 
 /** Writes the commands as the help lists them into their chunk: it would load all commands. */
-async function writeCommandRows(folder: string, names: readonly string[]): Promise<void> {
-  const chunk = names.find((name) => name.startsWith("command_rows-"));
+async function writeListedCommands(folder: string, names: readonly string[]): Promise<void> {
+  const chunk = names.find((name) => name.startsWith("listed_commands-"));
   if (chunk === undefined) throw new Error(`Cannot find the chunk of the help in ${folder}`);
-  const { COMMAND_ROWS } = await import("../src/cli/command_rows.ts");
+  const { LISTED_COMMANDS } = await import("../src/cli/listed_commands.ts");
   await Deno.writeTextFile(
     join(folder, chunk),
-    `export const COMMAND_ROWS=${JSON.stringify(COMMAND_ROWS)};\n`,
+    `export const LISTED_COMMANDS=${JSON.stringify(LISTED_COMMANDS)};\n`,
   );
 }
 

@@ -133,15 +133,6 @@ export const repeatedArg = (name: string, values?: Values): ArgSpec => ({
 export const usageOfArg = ({ name, isOptional, isRepeated }: ArgSpec): string =>
   isRepeated ? `[${name}…]` : isOptional ? `[${name}]` : name;
 
-/** A row of the help: a name, and its description. */
-export type Row = readonly [left: string, right: string];
-
-/** Returns the row of a command in the help. */
-export const usageRow = ({ name, args, summary, deprecated }: CommandSpec): Row => [
-  [name, ...args.map(usageOfArg)].join(" "),
-  deprecated ? `Deprecated: write ${deprecated}` : summary,
-];
-
 /** The context of a command without configuration. */
 export interface BareContext {
   /** The arguments after the words of the command. */

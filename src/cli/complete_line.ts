@@ -5,7 +5,7 @@ import { systemClock } from "../kernel/clock.ts";
 import { loadConfig, openProfiles } from "../config/mod.ts";
 import { silentLog } from "../kernel/log.ts";
 import { escapeText } from "./terminal/escape_text.ts";
-import type { Command, LiveValue, OptionSpec, Values } from "./command.ts";
+import type { CommandSpec, LiveValue, OptionSpec, Values } from "./command.ts";
 import { EXIT } from "./exit_code.ts";
 import type { MainOptions } from "./mod.ts";
 import { idInPath } from "./parse/command_id.ts";
@@ -33,9 +33,9 @@ const FILES = ":files";
  * the candidates that it has found, within about a second.
  */
 export async function completeLine(words: readonly string[], options: MainOptions): Promise<number> {
-  // While the first word is typed, or an option is before it, any command may follow.
-  const begun = words.length > 1 ? await loadCommands(words[0]) : [];
-  const cursor = readCursor(words, begun.length > 0 ? begun : await loadAllCommands());
+  const isName = (words.length === 1 || words[0] === "help") && !words.some((word) => word.startsWith("-"));
+  const own = isName ? (await import("./listed_commands.ts")).LISTED_COMMANDS : await loadCommands(words[0]);
+  const cursor = readCursor(words, own.length > 0 ? own : await loadAllCommands());
   const { values, typed, lead } = cursor;
   const fixed = [...values.oneOf ?? [], ...values.some ?? []].map((value) => ({ value, description: "" }));
   const offers = [...cursor.words, ...fixed, ...await readLive(cursor, options)]
@@ -263,7 +263,7 @@ interface Offer {
 
 /** A partial command line; it may be invalid. */
 interface TypedLine {
-  command: Command | undefined;
+  command: CommandSpec | undefined;
   /** The arguments after the command's own words. */
   args: readonly string[];
   /** The last value of each option. */
@@ -271,7 +271,7 @@ interface TypedLine {
 }
 
 /** Returns the completions of the last word, which may be empty. */
-export function readCursor(words: readonly string[], commands: readonly Command[]): Cursor {
+export function readCursor(words: readonly string[], commands: readonly CommandSpec[]): Cursor {
   const typed = words.at(-1) ?? "";
   const { positionals, options, waiting, isClosed } = readBefore(words.slice(0, -1), commands);
   const command = positionals[0] === "help" ? undefined : findCommand(positionals, commands);
@@ -298,7 +298,7 @@ export function readCursor(words: readonly string[], commands: readonly Command[
   return { ...cursor, words: [...nextWords(positionals, commands), ...optionsOf(command, options)] };
 }
 
-function readBefore(words: readonly string[], commands: readonly Command[]) {
+function readBefore(words: readonly string[], commands: readonly CommandSpec[]) {
   const positionals: string[] = [];
   const options = new Map<string, string>();
   let waiting: OptionSpec | undefined;
@@ -325,8 +325,8 @@ function readBefore(words: readonly string[], commands: readonly Command[]) {
 /** Returns an option of a command, else one of that name of any command. */
 function specOf(
   given: string,
-  command: Command | undefined,
-  commands: readonly Command[],
+  command: CommandSpec | undefined,
+  commands: readonly CommandSpec[],
 ): OptionSpec | undefined {
   const name = optionName(given);
   const options = command && Object.hasOwn(command.options, name) ? command.options : allOptions(commands);
@@ -334,7 +334,7 @@ function specOf(
 }
 
 /** Returns the options of a command, its own first. A flag that is given is not offered again. */
-function optionsOf(command: Command | undefined, given: ReadonlyMap<string, string>): Offer[] {
+function optionsOf(command: CommandSpec | undefined, given: ReadonlyMap<string, string>): Offer[] {
   const known = {
     ...command?.options,
     ...COMMON_OPTIONS,
@@ -346,7 +346,7 @@ function optionsOf(command: Command | undefined, given: ReadonlyMap<string, stri
 }
 
 /** Returns the next word of the commands that begin with these words. */
-function nextWords(words: readonly string[], commands: readonly Command[]): Offer[] {
+function nextWords(words: readonly string[], commands: readonly CommandSpec[]): Offer[] {
   const isHelp = words[0] === "help";
   const begun = isHelp ? words.slice(1) : words;
   const offers = new Map<string, string>();
@@ -363,7 +363,7 @@ function nextWords(words: readonly string[], commands: readonly Command[]): Offe
 }
 
 /** Lists the verbs of a group: `list, show, set, remove`. */
-function verbsOf(group: string, commands: readonly Command[]): string {
+function verbsOf(group: string, commands: readonly CommandSpec[]): string {
   return commands.filter(({ name, deprecated }) => name.startsWith(`${group} `) && !deprecated)
     .map(({ name }) => name.slice(group.length + 1)).join(", ");
 }

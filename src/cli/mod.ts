@@ -10,7 +10,7 @@ import { messageOf, PurserError, STATUS } from "../kernel/errors.ts";
 import { createSecrets, type Secrets } from "../redaction/values/mod.ts";
 import { escapeJson, escapeLines, escapeText, guardTerminal } from "./terminal/escape_text.ts";
 import { UsageError } from "./parse/usage_error.ts";
-import { type Command, type OptionSpec, type Row, usageOfArg, usageRow } from "./command.ts";
+import { type Command, type CommandSpec, type OptionSpec, usageOfArg } from "./command.ts";
 import { COMMON_OPTIONS, loadCommands } from "./command_table.ts";
 import type { Release } from "../kernel/version.ts";
 import { countOf } from "./render/format_values.ts";
@@ -210,20 +210,22 @@ export async function renderHelp(
   },
 ): Promise<string> {
   const layout = { columns: Math.max(40, Math.min(columns, 100)), style };
-  if (topic === "") return overview((await import("./command_rows.ts")).COMMAND_ROWS, layout, database);
+  if (topic === "") {
+    return overview((await import("./listed_commands.ts")).LISTED_COMMANDS, layout, database);
+  }
   const commands = await loadCommands(topic.split(" ")[0]);
   const command = commands.find(({ name }) => name === topic);
   return command ? commandHelp(command, layout) : groupHelp(topic, commands, layout);
 }
 
-function overview(rows: readonly Row[], layout: Layout, database: string | undefined): string {
+function overview(commands: readonly CommandSpec[], layout: Layout, database: string | undefined): string {
   return sections([
     prose(
       "Purser runs LLM agents, books every model call in an exact ledger, and stops a run at its budget.",
       layout,
     ),
     usage("COMMAND [OPTIONS]", layout),
-    list("Commands", rows, layout),
+    list("Commands", commands.map(usageRow), layout),
     list(
       "Options of every command",
       [...optionRows(COMMON_OPTIONS), ["--version", "Print the version"]],
@@ -270,6 +272,8 @@ function commandHelp(command: Command, layout: Layout): string {
   ]);
 }
 
+type Row = readonly [left: string, right: string];
+
 function sections(parts: readonly string[]): string {
   return parts.filter((part) => part !== "").join("\n\n");
 }
@@ -280,6 +284,13 @@ function prose(text: string, { columns }: Layout): string {
 
 function usage(line: string, { style }: Layout): string {
   return `${style.bold("Usage:")} purser ${line}`;
+}
+
+function usageRow({ name, args, summary, deprecated }: CommandSpec): Row {
+  return [
+    [name, ...args.map(usageOfArg)].join(" "),
+    deprecated ? `Deprecated: write ${deprecated}` : summary,
+  ];
 }
 
 function optionRows(options: Readonly<Record<string, OptionSpec>>): Row[] {

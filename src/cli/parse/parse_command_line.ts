@@ -1,5 +1,5 @@
 import { nearestName } from "../../kernel/nearest_name.ts";
-import type { Command, OptionSpec } from "../command.ts";
+import type { Command, CommandSpec, OptionSpec } from "../command.ts";
 import { COMMON_OPTIONS, loadAllCommands, loadCommands } from "../command_table.ts";
 import { Options } from "./options.ts";
 import { UsageError } from "./usage_error.ts";
@@ -14,7 +14,7 @@ export type CommandLine =
   | { kind: "command"; command: Command; args: string[]; options: Options };
 
 /** Returns the options of commands, and those of every command. */
-export const allOptions = (commands: readonly Command[]): Readonly<Record<string, OptionSpec>> => ({
+export const allOptions = (commands: readonly CommandSpec[]): Readonly<Record<string, OptionSpec>> => ({
   ...Object.assign({}, ...commands.map(({ options }) => options)) as Record<string, OptionSpec>,
   ...COMMON_OPTIONS,
   version: { type: "boolean", summary: "Print the version" },
@@ -36,14 +36,12 @@ export async function readCommandLine(argv: readonly string[]): Promise<CommandL
   const commands = await loadCommands(argv[argv[0] === "help" ? 1 : 0]);
   const options = allOptions(commands);
   const tokens = tokenize(argv, (name) => options[optionName(name)]?.type === "string");
-  if (tokens.every((token) => token.kind === "positional" || Object.hasOwn(options, nameOf(token)))) {
-    try {
-      return parseCommandLine(argv, commands);
-    } catch (error) {
-      if (!(error instanceof UsageError)) throw error;
-    }
-  }
-  return parseCommandLine(argv, await loadAllCommands());
+  const needsNone = /^(help|version|)$/.test(
+    argv.filter((word) => word === "-" || !word.startsWith("-")).join(" "),
+  );
+  const isKnown = (commands.length > 0 || needsNone) &&
+    tokens.every((token) => token.kind === "positional" || Object.hasOwn(options, nameOf(token)));
+  return parseCommandLine(argv, isKnown ? commands : await loadAllCommands());
 }
 
 /** Parses a command line that names one of `commands`. Options may stand anywhere. Throws a `UsageError`. */
@@ -80,12 +78,9 @@ function nameOf({ name }: OptionToken): string {
 }
 
 /** Returns the command whose name the words begin with; of `cost` and `cost explain`, the longer one. */
-export function findCommand(
-  words: readonly string[],
-  commands: readonly Command[],
-): Command | undefined {
+export function findCommand<C extends CommandSpec>(words: readonly string[], commands: readonly C[]) {
   const found = commands.filter(({ name }) => words.slice(0, name.split(" ").length).join(" ") === name);
-  return found.sort((a, b) => b.name.length - a.name.length)[0];
+  return found.sort((a, b) => b.name.length - a.name.length).at(0);
 }
 
 /** Returns the words that begin a command's name, without arguments. Throws a `UsageError` if no command begins with them. */

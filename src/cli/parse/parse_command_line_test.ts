@@ -107,6 +107,8 @@ Deno.test("readCommandLine() reads a line with the commands of its first word as
       "help",
       "version",
       "x",
+      "budgts",
+      "hlep",
       "-",
       "--",
       "-h",
@@ -130,16 +132,20 @@ Deno.test("readCommandLine() reads a line with the commands of its first word as
       const given = Object.keys(allOptions(COMMANDS)).filter((name) => read.options.has(name));
       return { ...read, options: given.map((name) => [name, read.options.texts(name)]) };
     } catch (error) {
-      return String(error);
+      // Commands may have different words for the value of an option of one name.
+      return String(error).replace(/ without [A-Z_|]+/, " without a value");
     }
   };
-  await fc.assert(fc.asyncProperty(line, async (argv) => {
-    const [one, all] = await Promise.all([
-      outcomeOf(() => readCommandLine(argv)),
-      outcomeOf(() => parseCommandLine(argv, COMMANDS)),
-    ]);
-    assert.deepEqual(one, all);
-  }));
+  await fc.assert(
+    fc.asyncProperty(line, async (argv) => {
+      const [one, all] = await Promise.all([
+        outcomeOf(() => readCommandLine(argv)),
+        outcomeOf(() => parseCommandLine(argv, COMMANDS)),
+      ]);
+      assert.deepEqual(one, all);
+    }),
+    { numRuns: 300 },
+  );
 });
 
 Deno.test("COMMANDS gives every option one type and every summary no final period", () => {
