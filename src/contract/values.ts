@@ -215,6 +215,15 @@ export type KeyStatus = typeof KEY_STATUSES[number];
 export const AUDIT_ACTORS = ["key", "session", "local", "code", "anonymous"] as const;
 export type AuditActor = typeof AUDIT_ACTORS[number];
 
+/**
+ * The states of a line of a bill. `closed` was replaced after its month was closed: it still counts there, and its `reversal` counts in
+ * the next open month.
+ */
+export const BILL_LINE_STATES = ["current", "replaced", "closed", "reversal"] as const;
+export type BillLineState = typeof BILL_LINE_STATES[number];
+/** The states of the lines that count in their month. */
+export const COUNTED_LINE_STATES = ["current", "closed", "reversal"] as const;
+
 /** The kinds of things whose changes the audit log keeps. */
 export const AUDIT_KINDS = [
   "budget",
@@ -227,6 +236,7 @@ export const AUDIT_KINDS = [
   "period",
   "reconciliation",
   "upstream",
+  "statement",
 ] as const;
 export type AuditKind = typeof AUDIT_KINDS[number];
 
@@ -247,6 +257,7 @@ export const AUDIT_ACTIONS = [
   "denied",
   "closed",
   "reopened",
+  "issued",
 ] as const;
 export type AuditAction = typeof AUDIT_ACTIONS[number];
 

@@ -288,6 +288,7 @@ export function makeMonth(seed: number, unexplained = 0n): Month {
     others,
     setup: {
       terms: {
+        provider: null,
         countsBy: isUnknown ? "unknown" : countsBy,
         ...(provider.decimals !== undefined && { amountDecimals: provider.decimals }),
       },
