@@ -143,7 +143,7 @@ async function draft(
     const late = await sumByTag(ctx.store, { tag: `tag:${by}`, ...spanOf(ctx, ofMonth), after, upTo });
     corrections.push(...late.map((sum) => ({ ...sum, ofMonth })));
   }
-  const lines = await readSharedLines(ctx.query, { from: month, to: month });
+  const lines = await readSharedLines(ctx, { from: month, to: month });
   const statement = makeStatement({
     head: {
       month,

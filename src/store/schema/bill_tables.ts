@@ -1,5 +1,4 @@
 import { sqliteTable, text } from "drizzle-orm/sqlite-core";
-import type { Cause } from "../../contract/bills/causes.ts";
 import type { CostStatement } from "../../contract/statements.ts";
 import { flag, int, nanoUsd } from "./ledger_tables.ts";
 
@@ -61,25 +60,6 @@ export const billLines = sqliteTable("bill_lines", {
   listNanoUsd: nanoUsd("list_nano_usd"),
   currency: text("currency"),
   isEquivalent: flag("is_equivalent").notNull(),
-});
-
-/** The columns of a month that was closed once that exports read. */
-export const billPeriods = sqliteTable("bill_periods", {
-  source: text("source").notNull(),
-  account: text("account").notNull(),
-  month: text("month").notNull(),
-  state: text("state").$type<"soft_closed" | "closed" | "reopened">().notNull(),
-  reconciliationId: text("reconciliation_id"),
-  providers: text("providers"),
-});
-
-/** The columns of a difference between a bill and the ledger that exports read. */
-export const variances = sqliteTable("reconciliation_variances", {
-  reconciliationId: text("reconciliation_id").notNull(),
-  nth: int("nth").notNull(),
-  cause: text("cause").$type<Cause>().notNull(),
-  dimensions: text("dimensions", { mode: "json" }).$type<{ model?: string }>().notNull(),
-  amountNanoUsd: nanoUsd("amount_nano_usd").notNull(),
 });
 
 /** The statements that were issued; see the migration. */

@@ -37,7 +37,7 @@ export {
   sightings,
   upstreams,
 } from "./ledger_tables.ts";
-export { billImports, billLines, billPeriods, statements, variances } from "./bill_tables.ts";
+export { billImports, billLines, statements } from "./bill_tables.ts";
 
 export const budgets = sqliteTable("budgets", {
   budgetId: text("budget_id").primaryKey(),

@@ -1,37 +1,35 @@
-import { and, between, eq, inArray, isNotNull, lt, max, min, ne, sql } from "drizzle-orm";
+import { and, between, eq, inArray, isNotNull, ne } from "drizzle-orm";
 import type { Cause } from "../../../contract/bills/causes.ts";
 import { toIso } from "../../../kernel/clock.ts";
 import { startInUtc } from "../../../contract/windows.ts";
 import { COUNTED_LINE_STATES } from "../../../contract/values.ts";
-import { type Query, tables } from "../../../store/mod.ts";
+import { type Query, type SqlValue, type Store, tables, toObjects } from "../../../store/mod.ts";
+import { COUNTED } from "../../lines/line_rows.ts";
 import { toDecimalText } from "../decimal_text.ts";
 import type { ExportCell } from "../../../contract/exports.ts";
 import { SERVICE, toFocusTime } from "./focus_columns.ts";
 import { sellerOf } from "./sellers.ts";
 
-const { billLines, billPeriods, variances } = tables;
+const { billLines } = tables;
+
+type Reads = { query: Query; store: Pick<Store, "read" | "readAll"> };
 
 /** A line of a bill that is not of calls: a fee, a purchase, a tax, a credit or an adjustment. */
 export type SharedLine = typeof billLines.$inferSelect;
 
-/** The lines in USD that count in some months; `YYYY-MM`, both inclusive. */
-const countedIn = ({ from, to }: { from: string; to: string }) =>
-  and(
+/** Reads the lines in USD that count in some months and are not of calls, in order. */
+export async function readSharedLines(
+  { query }: Pick<Reads, "query">,
+  { from, to }: Months,
+): Promise<SharedLine[]> {
+  return await query.select().from(billLines).where(and(
     inArray(billLines.state, [...COUNTED_LINE_STATES]),
     eq(billLines.series, "cost"),
-    eq(billLines.currency, "USD"),
-    eq(billLines.isEquivalent, false),
+    ne(billLines.category, "usage"),
     isNotNull(billLines.amountNanoUsd),
+    eq(billLines.isEquivalent, false),
     between(billLines.month, from, to),
-  );
-
-/** Reads the lines of the bills of some months that are not of calls, in order. */
-export async function readSharedLines(
-  query: Query,
-  months: { from: string; to: string },
-): Promise<SharedLine[]> {
-  return await query.select().from(billLines).where(and(ne(billLines.category, "usage"), countedIn(months)))
-    .orderBy(billLines.month, billLines.source, billLines.startsAt, billLines.position);
+  )).orderBy(billLines.month, billLines.source, billLines.startsAt, billLines.position);
 }
 
 const CATEGORIES = {
@@ -53,62 +51,55 @@ type BilledCharge =
   };
 
 /** The causes whose lines are charges of their own, or in another currency. */
-const OF_LINES: ReadonlySet<Cause> = new Set(
-  ["fee", "credit", "commitment", "minimum", "tax", "fx", "correction"] as const,
-);
+const OF_LINES = "fee credit commitment minimum tax fx correction".split(" ");
+
+/** Months, `YYYY-MM`, both inclusive. */
+interface Months {
+  from: string;
+  to: string;
+}
+
+const CLOSED = `bill_periods p WHERE p.state = 'closed' AND p.providers IS NOT NULL`;
+const DIFFERENCES =
+  `SELECT p.source, p.account, p.month, v.cause, v.dimensions ->> 'model' AS model, sum(v.amount_nano_usd) AS nano
+FROM reconciliation_variances v, ${CLOSED} AND v.reconciliation_id = p.reconciliation_id
+  AND p.month BETWEEN ?1 AND ?2 AND v.cause NOT IN (${OF_LINES.map((cause) => `'${cause}'`).join(", ")})
+GROUP BY p.source, p.account, p.month, v.cause, v.dimensions ->> 'model' ORDER BY 1, 2, 3, 4, 5`;
+const LATE_USAGE = `SELECT source, account, month, 'correction' AS cause, model, sum(amount_nano_usd) AS nano,
+  min(starts_at) AS starts, max(ends_at) AS ends FROM bill_lines
+WHERE state IN (${COUNTED}) AND month = ?1 AND starts_at < ?2 AND series = 'cost' AND category = 'usage' AND is_equivalent = 0
+  AND source IN (SELECT p.source FROM ${CLOSED} AND p.month < ?1) GROUP BY source, account, month, model ORDER BY 1, 2, 5`;
 
 /**
  * Reads what makes the calls of closed months their bills: the differences of the comparison with which a month was closed, by cause
  * and model, and, in the month in which they count, the changes of the lines of usage since.
  */
-async function readDifferences(
-  query: Query,
-  months: { from: string; to: string },
-): Promise<BilledCharge[]> {
-  const closed = await query.select().from(billPeriods).where(and(
-    eq(billPeriods.state, "closed"),
-    isNotNull(billPeriods.providers),
-    lt(billPeriods.month, nextOf(months.to)),
-  )).orderBy(billPeriods.month, billPeriods.source, billPeriods.account);
-  const found: BilledCharge[] = [];
-  for (const { month, source, account, reconciliationId } of closed) {
-    if (month < months.from) continue;
-    const sums = new Map<string, { cause: Cause; model: string | null; amount: bigint }>();
-    const rows = await query.select().from(variances).where(
-      eq(variances.reconciliationId, reconciliationId!),
-    ).orderBy(variances.nth);
-    for (const { cause, dimensions: { model = null }, amountNanoUsd } of rows) {
-      if (OF_LINES.has(cause)) continue;
-      const sum = sums.get(`${cause} ${model}`) ?? { cause, model, amount: 0n };
-      sums.set(`${cause} ${model}`, { ...sum, amount: sum.amount + amountNanoUsd });
-    }
-    const startsAt = timeOfMonth(month);
-    const of = { source, account, month, startsAt, endsAt: startInUtc("month", startsAt, 1), sku: null };
-    for (const { cause, model, amount } of sums.values()) {
+async function readDifferences({ store }: Reads, { from, to }: Months): Promise<BilledCharge[]> {
+  const { rows: [first] } = await store.read({ sql: `SELECT min(p.month) FROM ${CLOSED}` });
+  if (first![0] === null) return [];
+  const statements = [{ sql: DIFFERENCES, args: [from, to] as SqlValue[] }];
+  for (let month = from > first![0] ? from : first![0] as string; month <= to; month = nextOf(month)) {
+    statements.push({ sql: LATE_USAGE, args: [month, timeOfMonth(month)] });
+  }
+  const rows = (await store.readAll(statements)).flatMap((result) => toObjects(result));
+  return rows.filter(({ nano }) => nano !== null && BigInt(String(nano)) !== 0n).map((row) => {
+    const month = row.month as string;
+    const startsAt = Number(row.starts ?? timeOfMonth(month));
+    return {
+      source: row.source as string,
+      account: row.account as string,
+      category: "adjustment",
+      cause: row.cause as Cause,
+      month,
+      model: row.model as string | null,
+      sku: null,
+      startsAt,
+      endsAt: Number(row.ends ?? startInUtc("month", startsAt, 1)),
+      amountNanoUsd: BigInt(String(row.nano)),
       // A discount is no part of the list price.
-      const listNanoUsd = cause === "discount" ? 0n : null;
-      found.push({ ...of, category: "adjustment", model, cause, amountNanoUsd: amount, listNanoUsd });
-    }
-  }
-  for (let month = months.from; month <= months.to && closed.length > 0; month = nextOf(month)) {
-    const { source, account, model, amountNanoUsd } = billLines;
-    const late = await query.select({
-      ...{ source, account, model },
-      startsAt: min(billLines.startsAt),
-      endsAt: max(billLines.endsAt),
-      sum: sql<bigint | string>`sum(${amountNanoUsd})`,
-    }).from(billLines).where(and(
-      eq(billLines.category, "usage"),
-      lt(billLines.startsAt, timeOfMonth(month)),
-      inArray(source, closed.map((one) => one.source)),
-      countedIn({ from: month, to: month }),
-    )).groupBy(source, account, model).orderBy(source, account, model);
-    for (const { startsAt, endsAt, sum, ...of } of late) {
-      const line = { ...of, month, startsAt: startsAt!, endsAt: endsAt!, amountNanoUsd: BigInt(String(sum)) };
-      found.push({ ...line, category: "adjustment", sku: null, listNanoUsd: null, cause: "correction" });
-    }
-  }
-  return found.filter(({ amountNanoUsd }) => amountNanoUsd !== 0n);
+      listNanoUsd: row.cause === "discount" ? 0n : null,
+    };
+  });
 }
 
 const nextOf = (month: string): string => toIso(startInUtc("month", timeOfMonth(month), 1)).slice(0, 7);
@@ -118,14 +109,14 @@ const timeOfMonth = (month: string): number => Date.parse(`${month}-01T00:00:00Z
 
 /** Returns the rows of lines that are billed from one time to before another. */
 export async function billRows(
-  query: Query,
+  ctx: Reads,
   { from, to }: { from: number; to: number },
 ): Promise<Record<string, ExportCell>[]> {
   const monthOf = (at: number) => toIso(at).slice(0, 7);
   const months = { from: monthOf(from), to: monthOf(Math.max(from, to - 1)) };
   const lines = [
-    ...await readSharedLines(query, months) as BilledCharge[],
-    ...await readDifferences(query, months),
+    ...await readSharedLines(ctx, months) as BilledCharge[],
+    ...await readDifferences(ctx, months),
   ];
   return lines.filter(({ month, startsAt }) => {
     const at = Math.max(startsAt, timeOfMonth(month));
