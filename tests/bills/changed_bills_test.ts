@@ -8,6 +8,8 @@ import { DAY_MS, HOUR_MS } from "../../src/kernel/clock.ts";
 import { toModelCall } from "../../src/ledger/mod.ts";
 import { usageOf } from "../../src/pricing/mod.ts";
 import { tables } from "../../src/store/mod.ts";
+import type { Alert, AlertDetail } from "../../src/contract/alerts/alerts.ts";
+import { type AlertRule, readAlertNotification } from "../../src/alerts/mod.ts";
 import { databaseKinds } from "../harness/databases.ts";
 import { CALL_USD, causesOf, line, linesOf, OCTOBER, openBills } from "./open_bills.ts";
 
@@ -176,6 +178,77 @@ for (const { name, ignore, create } of databaseKinds()) {
       assert.equal((await bills.reconcile()).bill_usd, 4 * CALL_USD + 2.5);
       assert.deepEqual(await chargesOf("2026-10-01", "2026-11-01"), [["2.5", null]]);
       assert.deepEqual(await chargesOf("2026-11-01", "2026-12-01"), []);
+    },
+  });
+
+  Deno.test({
+    name:
+      `${name}: a rule fires when more of a month is unexplained, once until that changes, and is resolved by its explanation`,
+    ignore,
+    async fn() {
+      await using opened = await open();
+      const { bills } = opened;
+      const rule = {
+        name: "Bill",
+        threshold_type: "unexplained_above",
+        threshold_usd: 0.05,
+        severity: "warning",
+      };
+      const refused = (more: object) =>
+        bills.send<{ detail: string }>("/alerts/rules", { ...rule, ...more }, 400);
+      assert.match((await refused({ agent_id: "x" })).detail, /a rule about bills is of all of them/);
+      assert.match((await refused({ repeat: "cooldown" })).detail, /a rule about bills fires once per month/);
+      assert.match((await refused({ threshold_usd: undefined })).detail, /is needed by a rule of the type /);
+      await bills.book({}, { at: OCTOBER + DAY_MS }, { at: OCTOBER + 2 * DAY_MS });
+      const wrong = async (amount: string) => {
+        await bills.importLines([
+          ...linesOf(1),
+          ...linesOf(1, { day: 1 }).map((one) =>
+            one.part === "output_tokens" && one.amount ? { ...one, amount } : one
+          ),
+          ...linesOf(1, { day: 2 }),
+        ]);
+        return await bills.reconcile();
+      };
+      const history = async () =>
+        (await bills.send<Alert[]>("/alerts/history")).map(({ value_usd, state }) => [value_usd, state]);
+      const found = await wrong("0.1015");
+      assert.equal(found.unexplained_usd, 0.1);
+      const { rule_id } = await bills.send<{ rule_id: string }>("/alerts/rules", rule, 201);
+      // Compared already: the rule is asked all the same.
+      await bills.reconcile();
+      const [alert] = await bills.send<Alert[]>("/alerts/history");
+      assert.deepEqual([alert!.value_usd, alert!.threshold_usd, alert!.state, alert!.deliveries.length], [
+        0.1,
+        0.05,
+        "firing",
+        1,
+      ]);
+      const { reconciliation_id } = found;
+      assert.deepEqual(alert!.bill, {
+        source: "anthropic",
+        month: "2026-10",
+        account: null,
+        reconciliation_id,
+      });
+      const told = await readAlertNotification({ ...bills.core, environment: "test" }, alert!.alert_id);
+      assert.equal(
+        told!.title,
+        "Bill: $0.1 of the bill of anthropic for 2026-10 are unexplained, more than $0.05",
+      );
+      assert.equal((await bills.send<AlertDetail>(`/alerts/history/${alert!.alert_id}`)).causes, null);
+      await bills.book({ at: OCTOBER + 3 * DAY_MS, provider: "openai" });
+      await bills.reconcile({ limit_usd: 1 });
+      assert.deepEqual(await history(), [[0.1, "firing"]]);
+      await wrong("0.2015");
+      assert.deepEqual(await history(), [[0.2, "firing"], [0.1, "resolved"]]);
+      const shown = await bills.send<AlertRule>(`/alerts/rules/${rule_id}`);
+      assert.deepEqual([shown.value_usd, shown.repeat, shown.cooldown_seconds], [0.2, "once_per_window", 0]);
+      // No more than the amount is explained as well as it has to be; and the same amount again is news.
+      await wrong("0.0515");
+      assert.deepEqual(await history(), [[0.2, "resolved"], [0.1, "resolved"]]);
+      await wrong("0.1015");
+      assert.deepEqual((await history())[0], [0.1, "firing"]);
     },
   });
 

@@ -1,3 +1,5 @@
+import { fireUnexplained } from "../../alerts/mod.ts";
+import { resolveAlerts } from "../../alerts/follow/mod.ts";
 import type { CallContext } from "../../calls/mod.ts";
 import type { ReconciliationBody, ReconciliationDetail } from "../../contract/bills/reconciliations.ts";
 import { parseUsd } from "../../kernel/money.ts";
@@ -30,6 +32,9 @@ export async function reconcileBill(
       });
     });
   const reconciliationId = await compare();
-  if (correct && await applyCorrections(ctx, reconciliationId) > 0) await compare();
+  const isCorrected = correct && await applyCorrections(ctx, reconciliationId) > 0;
+  // Also of one that was compared before: a rule may have been added since.
+  await fireUnexplained(ctx, isCorrected ? await compare() : reconciliationId);
+  await resolveAlerts(ctx);
   return await getReconciliation(ctx, reconciliationId);
 }

@@ -75,10 +75,11 @@ WHERE state IN (${COUNTED}) AND month = ?1 AND starts_at < ?2 AND series = 'cost
  * and model, and, in the month in which they count, the changes of the lines of usage since.
  */
 async function readDifferences({ store }: Reads, { from, to }: Months): Promise<BilledCharge[]> {
-  const { rows: [first] } = await store.read({ sql: `SELECT min(p.month) FROM ${CLOSED}` });
-  if (first![0] === null) return [];
+  const { rows: [earliest] } = await store.read({ sql: `SELECT min(p.month) FROM ${CLOSED}` });
+  const first = earliest![0] as string | null;
+  if (first === null) return [];
   const statements = [{ sql: DIFFERENCES, args: [from, to] as SqlValue[] }];
-  for (let month = from > first![0] ? from : first![0] as string; month <= to; month = nextOf(month)) {
+  for (let month = from > first ? from : first; month <= to; month = nextOf(month)) {
     statements.push({ sql: LATE_USAGE, args: [month, timeOfMonth(month)] });
   }
   const rows = (await store.readAll(statements)).flatMap((result) => toObjects(result));
