@@ -298,18 +298,21 @@ export async function listImports(
   ]);
 }
 
-/** Finds a finished import of the same file, and a running or finished import by its id. */
+// Of the same file, read in the same way, without a later import of its time.
+const IS_LATEST =
+  `source = ? AND account = ? AND query_hash = ? AND status = 'done' AND NOT EXISTS (SELECT 1 FROM bill_imports l
+  WHERE l.source = bill_imports.source AND l.account = bill_imports.account AND l.status = 'done'
+    AND (l.created_at, l.import_id) > (bill_imports.created_at, bill_imports.import_id)
+    AND l.from_at < bill_imports.to_at AND l.to_at > bill_imports.from_at) LIMIT 1`;
+
+/** Finds a finished import of a file whose lines are the latest of their time, or any import by its id. */
 export async function findImport(
   { store }: { store: Pick<Store, "read"> },
-  by: { importId: string } | { source: string; account: string; sha256: string },
+  by: { importId: string } | { source: string; account: string; queryHash: string },
 ): Promise<BillImport | undefined> {
   const [found] = "importId" in by
     ? await select(store, "import_id = ?", [by.importId])
-    : await select(store, "source = ? AND account = ? AND sha256 = ? AND status = 'done' LIMIT 1", [
-      by.source,
-      by.account,
-      by.sha256,
-    ]);
+    : await select(store, IS_LATEST, [by.source, by.account, by.queryHash]);
   return found;
 }
 

@@ -18,16 +18,18 @@ export async function reconcileBill(
   ctx: CallContext & { author: Author },
   terms: BillTerms,
   { source, account, month, limit_usd, correct = false }: ReconciliationBody,
+  onProgress: (days: number, of: number) => void = () => {},
 ): Promise<ReconciliationDetail> {
   const limitNanoUsd = limit_usd === undefined ? undefined : parseUsd(limit_usd, "limit_usd");
   const startedAt = ctx.clock.now();
   const input = { terms, account, month, limitNanoUsd };
   const compare = () =>
-    reconcileMonth(ctx, input, (done) => {
+    reconcileMonth(ctx, input, (days, of) => {
+      onProgress(days, of);
       ctx.log.debug("bill.compared", {
         source,
         month,
-        done: Math.round(done * 100),
+        done: Math.round(days / of * 100),
         ms: ctx.clock.now() - startedAt,
       });
     });

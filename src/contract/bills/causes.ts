@@ -73,13 +73,13 @@ export const CAUSES = {
     test:
       "The quantities are the same, and the unit price is another one, in several buckets or in the only one.",
     remedy: "reprice",
-    advice: "Set this price, then price the calls again: purser prices set, purser reprice apply.",
+    advice: "Set this price, then price the calls again: purser prices set, purser reprice.",
   },
   unpriced: {
     test: "The ledger has no price for these calls, and the bill has an amount.",
     remedy: "override",
     advice:
-      "Set their price, then price them: purser prices set PROVIDER:MODEL --input … --output …, purser reprice apply.",
+      "Set their price, then price them: purser prices set PROVIDER:MODEL --input … --output …, purser reprice --unpriced.",
   },
   discount: {
     test: "The line states a price before discounts, and a lower amount.",
