@@ -256,11 +256,14 @@ for (const tool of TOOLS) {
       return await purser(world.place, ["import", tool, "--file", path, ...args]);
     };
     const other = TOOLS.find((name) => name !== tool)!;
-    const rows = ALL.slice(0, 3).map(ROWS[tool]);
+    const rows = ALL.slice(0, 3).map((index) => ROWS[tool](index));
     const list = JSON.stringify(rows);
     const half = await file("half.json", list.slice(0, -30));
     assert.deepEqual([half.code, /it isn't JSON; is it whole\?/.test(half.out)], [1, true], half.out);
-    const strange = await file("other.json", JSON.stringify(ALL.slice(0, 3).map(ROWS[other])));
+    const strange = await file(
+      "other.json",
+      JSON.stringify(ALL.slice(0, 3).map((index) => ROWS[other](index))),
+    );
     assert.deepEqual([strange.code, /it has no \w+, as all of (LiteLLM|Langfuse)'s/.test(strange.out)], [
       1,
       true,

@@ -2,7 +2,8 @@ import { toProviderName } from "../../contract/costs/provider_names.ts";
 import { HOUR_MS, toIso } from "../../kernel/clock.ts";
 import { HOLES } from "./holes.ts";
 import { defineImporter, type LogSink } from "./importer.ts";
-import { type Fields, fieldsOf, modelOf, textOf, usageFrom } from "./log_record.ts";
+import type { Usage } from "../../pricing/mod.ts";
+import { type Fields, fieldsOf, textOf, usageFrom } from "./log_record.ts";
 import {
   exportKinds,
   idsByLiteLlm,
@@ -11,6 +12,7 @@ import {
   recordsIn,
   statedOf,
   tagsIn,
+  tellCall,
   textsOf,
   tokensOf,
   utcOf,
@@ -73,15 +75,6 @@ function readObservation(row: Fields, sink: LogSink): void {
   if (!CALLS.includes(textOf(row.type)!)) return;
   const unit = textOf(row.unit ?? objectOf(row.usage).unit) ?? "TOKENS";
   if (unit !== "TOKENS") return sink.unmetered(`a call that is counted in ${unit.toLowerCase()}`);
-  const counts = countsOf(row, sink);
-  const stated = statedOf(row.totalCost ?? objectOf(row.costDetails).total ?? row.calculatedTotalCost);
-  const hasFailed = textOf(row.level) === "ERROR";
-  if (counts.inputTokens + counts.outputTokens === 0 && stated === undefined) {
-    return sink.unmetered(
-      hasFailed ? "a call that has failed, without counts" : "a call without counts and cost",
-    );
-  }
-  const at = utcOf(row.startTime);
   const metadata = objectOf(row.metadata);
   const attributes = objectOf(metadata.attributes);
   const id = textOf(row.id)!;
@@ -90,50 +83,30 @@ function readObservation(row: Fields, sink: LogSink): void {
   const provider = textOf(
     attributes["gen_ai.provider.name"] ?? attributes["gen_ai.system"] ?? metadata.ls_provider,
   );
-  const { marks = [], ...model } = modelOf(row.providedModelName ?? row.model);
-  const { isDisputed, ...usage } = counts;
-  const allMarks = [...marks, ...hasFailed ? ["failed"] : [], ...isDisputed ? ["disputed"] : []];
-  const environment = textOf(row.environment);
-  const tags = textsOf(row.tags ?? row.traceTags);
-  const session = textOf(row.sessionId);
-  sink.call({
+  tellCall(sink, {
     ref: id,
-    ...(answer !== undefined && idsByLiteLlm(answer)),
-    ...(provider !== undefined && { provider: toProviderName(provider) }),
-    ...model,
-    at,
-    ...(row.endTime !== undefined && { durationMs: Math.max(0, utcOf(row.endTime) - at) }),
-    usage: usageFrom(usage),
-    quality: usage.inputTokens + usage.outputTokens === 0 ? "cost_only" : "exact",
-    ...(allMarks.length > 0 && { marks: allMarks }),
-    ...(stated !== undefined && { statedCostUsd: stated }),
-    ...(session !== undefined && { session }),
+    ...idsByLiteLlm(answer),
+    provider: provider && toProviderName(provider),
+    model: textOf(row.providedModelName ?? row.model),
+    at: utcOf(row.startTime),
+    endedAt: row.endTime,
+    ...usageIn(row, sink),
+    hasFailed: row.level === "ERROR",
+    statedCostUsd: statedOf(row.totalCost ?? objectOf(row.costDetails).total ?? row.calculatedTotalCost),
+    session: textOf(row.sessionId),
     tags: tagsIn({
       user: row.userId,
-      ...(environment !== "default" && { environment }),
-      ...(tags.length > 0 && { langfuse_tags: tags.join(",") }),
+      environment: row.environment === "default" ? undefined : row.environment,
+      langfuse_tags: textsOf(row.tags ?? row.traceTags).join(","),
     }),
   });
 }
-
-/** The counts of an observation. */
-type Counts =
-  & Record<
-    | "inputTokens"
-    | "outputTokens"
-    | "cacheReadTokens"
-    | "cacheWriteTokens"
-    | "cacheWrite1hTokens"
-    | "reasoningTokens",
-    number
-  >
-  & { isDisputed: boolean };
 
 /**
  * Adds up the buckets of an observation, which share no token by Langfuse's documentation. Programs also send OpenAI's counts, in which
  * the input has the cached tokens; their total shows it, as it has them once. A total that is neither sum is disputed.
  */
-function countsOf(row: Fields, sink: LogSink): Counts {
+function usageIn(row: Fields, sink: LogSink): { usage: Usage; isDisputed: boolean } {
   const usage = objectOf(row.usage);
   const details = objectOf(row.usageDetails);
   const buckets = Object.keys(details).length > 0 ? details : {
@@ -141,47 +114,36 @@ function countsOf(row: Fields, sink: LogSink): Counts {
     output: usage.output ?? row.completionTokens,
     total: usage.total ?? row.totalTokens,
   };
-  const parts = {
-    input: 0,
-    cacheRead: 0,
-    cacheWrite: 0,
-    cacheWrite1h: 0,
-    output: 0,
-    reasoning: 0,
-    otherOutput: 0,
-  };
-  let total: number | undefined;
+  const sums = { total: 0, input: 0, read: 0, write: 0, write1h: 0, output: 0, reasoning: 0, besides: 0 };
   for (const [name, value] of Object.entries(buckets)) {
-    const part = partOf(name);
-    if (part === "total") total = value == null ? undefined : tokensOf(value);
-    else if (part !== undefined) parts[part] += tokensOf(value);
+    const part = PARTS.find(([pattern]) => pattern.test(name))?.[1];
+    if (part !== undefined) sums[part] += tokensOf(value);
     else if (tokensOf(value) > 0) sink.unknown(`usage ${name.slice(0, 60)}`);
   }
-  const { input, output, cacheRead, cacheWrite, cacheWrite1h, reasoning, otherOutput } = parts;
-  const [cached, said] = [cacheRead + cacheWrite + cacheWrite1h, reasoning + otherOutput];
-  const isInclusive = total === input + output && cached + said > 0 && cached <= input && said <= output;
+  const { total, input, read, write, write1h, output, reasoning, besides } = sums;
+  const [cached, said] = [read + write + write1h, reasoning + besides];
+  const isInclusive = total === input + output && cached <= input && said <= output;
   return {
-    inputTokens: isInclusive ? input : input + cached,
-    outputTokens: isInclusive ? output : output + said,
-    cacheReadTokens: cacheRead,
-    cacheWriteTokens: cacheWrite + cacheWrite1h,
-    cacheWrite1hTokens: cacheWrite1h,
-    reasoningTokens: reasoning,
-    isDisputed: !isInclusive && total !== undefined && total !== 0 &&
-      total !== input + output + cached + said,
+    usage: usageFrom({
+      inputTokens: isInclusive ? input : input + cached,
+      outputTokens: isInclusive ? output : output + said,
+      cacheReadTokens: read,
+      cacheWriteTokens: write + write1h,
+      cacheWrite1hTokens: write1h,
+      reasoningTokens: reasoning,
+    }),
+    isDisputed: !isInclusive && total !== 0 && total !== input + output + cached + said,
   };
 }
 
 /** The buckets by their names, as Langfuse and its SDKs write them (2026-08); the first pattern that fits. */
 const PARTS = [
   [/^total(_tokens)?$/, "total"],
-  [/^(input_)?cache(d|_read)(_input)?(_tokens)?$/, "cacheRead"],
-  [/^(input_)?cache_(creation|write)(_ephemeral)?_1h(_input)?(_tokens)?$/, "cacheWrite1h"],
-  [/^(input_)?cache_(creation|write)(_ephemeral)?(_5m)?(_input)?(_tokens)?$/, "cacheWrite"],
+  [/^(input_)?cache(d|_read)(_input)?(_tokens)?$/, "read"],
+  [/^(input_)?cache_(creation|write)(_ephemeral)?_1h(_input)?(_tokens)?$/, "write1h"],
+  [/^(input_)?cache_(creation|write)(_ephemeral)?(_5m)?(_input)?(_tokens)?$/, "write"],
   [/^output_reasoning(_tokens)?$/, "reasoning"],
-  [/^output_(audio|text|image|accepted_prediction|rejected_prediction)(_tokens)?$/, "otherOutput"],
+  [/^output_(audio|text|image|accepted_prediction|rejected_prediction)(_tokens)?$/, "besides"],
   [/^(output|completion)(_tokens)?$/, "output"],
   [/^(input|prompt)(_tokens|_audio_tokens|_audio|_text_tokens|_image_tokens)?$/, "input"],
 ] as const;
-
-const partOf = (name: string) => PARTS.find(([pattern]) => pattern.test(name))?.[1];

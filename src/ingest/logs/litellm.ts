@@ -3,7 +3,7 @@ import { DAY_MS, HOUR_MS, toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { HOLES } from "./holes.ts";
 import { defineImporter, type LogSink, type RecordsRequest } from "./importer.ts";
-import { type Fields, fieldsOf, modelOf, textOf, usageWithCache } from "./log_record.ts";
+import { type Fields, fieldsOf, textOf, usageWithCache } from "./log_record.ts";
 import {
   exportKinds,
   idsByLiteLlm,
@@ -12,6 +12,7 @@ import {
   recordsIn,
   statedOf,
   tagsIn,
+  tellCall,
   textsOf,
   tokensOf,
   utcOf,
@@ -102,60 +103,43 @@ function readSpendLog(row: Fields, sink: LogSink): void {
   if (textOf(row.cache_hit)?.toLowerCase() === "true") {
     return sink.note("Answers of LiteLLM's own cache are no calls, and left out");
   }
+  // A tool of MCP is called by LiteLLM itself.
+  if (row.mcp_namespaced_tool_name !== undefined && statedOf(row.spend) === undefined) return;
   const metadata = objectOf(row.metadata);
-  const counts = usageIn(metadata);
-  const [input, output] = [tokensOf(row.prompt_tokens), tokensOf(row.completion_tokens)];
-  const stated = statedOf(row.spend);
-  const hasFailed = textOf(row.status) === "failure";
-  if (input + output === 0 && stated === undefined) {
-    // A tool of MCP is called by LiteLLM itself.
-    if (row.mcp_namespaced_tool_name !== undefined) return;
-    return sink.unmetered(
-      hasFailed ? "a call that has failed, without counts" : "a call without counts and cost",
-    );
-  }
+  // The provider's usage in OpenAI's form.
+  const counts = { ...objectOf(metadata.additional_usage_values), ...objectOf(metadata.usage_object) };
   const details = objectOf(counts.prompt_tokens_details);
-  const at = utcOf(row.startTime);
-  const endedAt = row.endTime === undefined ? at : utcOf(row.endTime);
-  const isStreamed = row.completionStartTime !== undefined && utcOf(row.completionStartTime) < endedAt;
-  // LiteLLM counts the tokens itself where a stream has no usage.
-  const isGuessed = isStreamed && Object.keys(counts).length > 0 && counts.prompt_tokens_details == null &&
-    counts.cache_read_input_tokens == null;
-  const provider = providerOf(row);
+  const isStreamed = row.completionStartTime !== undefined && row.completionStartTime !== row.endTime;
+  const hasDetails = counts.prompt_tokens_details != null || counts.cache_read_input_tokens != null;
+  const [id, model, session] = [row.request_id, row.model, row.session_id].map(textOf);
   const prefix = `${textOf(row.custom_llm_provider)}/`;
-  const model = textOf(row.model);
-  const session = textOf(row.session_id);
-  const { marks = [], ...named } = modelOf(model?.startsWith(prefix) ? model.slice(prefix.length) : model);
-  sink.call({
-    ref: textOf(row.request_id)!,
-    ...idsByLiteLlm(textOf(row.request_id)!),
-    ...(provider !== undefined && { provider }),
-    ...named,
-    at,
-    durationMs: Math.max(0, endedAt - at),
+  tellCall(sink, {
+    ref: id!,
+    ...idsByLiteLlm(id),
+    provider: providerOf(row),
+    model: model?.startsWith(prefix) ? model.slice(prefix.length) : model,
+    at: utcOf(row.startTime),
+    endedAt: row.endTime,
     usage: usageWithCache({
-      inputTokens: input,
-      outputTokens: output,
+      inputTokens: tokensOf(row.prompt_tokens),
+      outputTokens: tokensOf(row.completion_tokens),
       cacheReadTokens: tokensOf(details.cached_tokens, counts.cache_read_input_tokens),
       cacheWriteTokens: tokensOf(counts.cache_creation_input_tokens, details.cache_creation_tokens),
       cacheWrite1hTokens: tokensOf(objectOf(details.cache_creation_token_details).ephemeral_1h_input_tokens),
       reasoningTokens: tokensOf(objectOf(counts.completion_tokens_details).reasoning_tokens),
     }, true),
-    quality: input + output === 0 ? "cost_only" : isGuessed ? "provisional" : "exact",
-    ...((hasFailed || marks.length > 0) && { marks: [...marks, ...hasFailed ? ["failed"] : []] }),
-    ...(stated !== undefined && { statedCostUsd: stated }),
-    ...serviceOf(counts),
+    hasFailed: row.status === "failure",
+    // LiteLLM counts the tokens itself where a stream has no usage.
+    isGuessed: isStreamed && Object.keys(counts).length > 0 && !hasDetails,
+    statedCostUsd: statedOf(row.spend),
+    serviceTier: textOf(counts.service_tier),
+    speed: textOf(counts.speed),
+    inferenceGeo: textOf(counts.inference_geo),
     // LiteLLM gives each call that has none a session of its own.
-    ...(session !== undefined && !/^[0-9a-f]{8}-[0-9a-f]{4}-4/.test(session) && { session }),
+    session: session && /^[0-9a-f]{8}-[0-9a-f]{4}-4/.test(session) ? undefined : session,
     tags: tagsOf(row, metadata),
   });
 }
-
-/** Returns the usage as the provider has stated it, in OpenAI's form. */
-const usageIn = ({ usage_object, additional_usage_values }: Fields): Fields => ({
-  ...objectOf(additional_usage_values),
-  ...objectOf(usage_object),
-});
 
 /** Returns who bills; undefined for the protocol of OpenAI at another address, and for another proxy. */
 function providerOf({ custom_llm_provider, api_base }: Fields): string | undefined {
@@ -166,16 +150,7 @@ function providerOf({ custom_llm_provider, api_base }: Fields): string | undefin
   return name === undefined || isOther || name === "litellm_proxy" ? undefined : toProviderName(name);
 }
 
-function serviceOf({ service_tier, speed, inference_geo }: Fields) {
-  const named = {
-    serviceTier: textOf(service_tier),
-    speed: textOf(speed),
-    inferenceGeo: textOf(inference_geo),
-  };
-  return Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined));
-}
-
-function tagsOf(row: Fields, metadata: Fields): Record<string, string> | undefined {
+function tagsOf(row: Fields, metadata: Fields): Record<string, string> {
   const tags: Record<string, string> = {};
   const plain: string[] = [];
   for (const text of textsOf(row.request_tags)) {
@@ -186,7 +161,7 @@ function tagsOf(row: Fields, metadata: Fields): Record<string, string> | undefin
   return tagsIn({
     ...tags,
     ...objectOf(metadata.spend_logs_metadata),
-    ...(plain.length > 0 && { litellm_tags: plain.join(",") }),
+    litellm_tags: plain.join(","),
     user: row.user,
     team: metadata.user_api_key_team_alias ?? row.team_id,
     customer: row.end_user,

@@ -3,6 +3,8 @@ import { parseWithNumberTexts } from "../../kernel/json/number_texts.ts";
 import { parseCsv } from "../../kernel/files/read_csv.ts";
 import { isRecord } from "../../kernel/records.ts";
 import type { LogKind, LogSink } from "./importer.ts";
+import type { Sighting } from "../../calls/mod.ts";
+import { hasQuantity } from "../../pricing/mod.ts";
 import { countOf, type Fields, readEach, textOf, timeOf } from "./log_record.ts";
 
 /*
@@ -55,33 +57,20 @@ export function exportKinds(record: (value: unknown, sink: LogSink) => void): Lo
       form: "whole",
       read(text, { name }, sink) {
         // All of it is parsed before anything is said: of a file that is cut off nothing is booked.
-        readEach(
-          name.toLowerCase().endsWith(".csv") ? rowsOf(text) : listOf(text),
-          sink,
-          (one) => record(one, sink),
-        );
+        const isCsv = name.toLowerCase().endsWith(".csv");
+        const rows = isCsv ? rowsOf(text) : recordsIn(parseRecordText(text, "it isn't JSON; is it whole?"));
+        readEach(rows, sink, (row) => record(row, sink));
       },
     },
   }];
 }
 
-function parseRecordText(text: string): unknown {
+function parseRecordText(text: string, state = "it isn't JSON"): unknown {
   try {
     return parseWithNumberTexts(text);
   } catch {
-    throw cannotRead("it isn't JSON");
+    throw cannotRead(state);
   }
-}
-
-/** Returns the records of a JSON list, or of the answer of an API. */
-function listOf(text: string): readonly unknown[] {
-  let list: unknown;
-  try {
-    list = parseWithNumberTexts(text);
-  } catch {
-    throw new PurserError("invalid", "Cannot read the export: it isn't JSON; is it whole?");
-  }
-  return recordsIn(list);
 }
 
 /** Returns the list of records of an answer. */
@@ -102,6 +91,40 @@ function rowsOf(text: string): Fields[] {
   } catch (error) {
     throw new PurserError("invalid", `Cannot read the export: ${messageOf(error)}; is it whole?`);
   }
+}
+
+/** The statement of a record about a call. */
+interface ToldCall extends Omit<Sighting, "quality" | "durationMs" | "marks"> {
+  endedAt: unknown;
+  hasFailed: boolean;
+  /** True if the tool has counted the tokens itself. */
+  isGuessed?: boolean;
+  /** True if its counts contradict each other. */
+  isDisputed?: boolean;
+}
+
+/** Tells a call with what its record can't say; one without counts and cost is counted. */
+export function tellCall(
+  sink: LogSink,
+  { endedAt, hasFailed, isGuessed, isDisputed, ...call }: ToldCall,
+): void {
+  const hasCounts = hasQuantity(call.usage);
+  if (!hasCounts && call.statedCostUsd === undefined) {
+    const state = hasFailed ? "that has failed, without counts" : "without counts and cost";
+    return sink.unmetered(`a call ${state}`);
+  }
+  const marks = Object.entries({
+    model_missing: call.model === undefined,
+    failed: hasFailed,
+    disputed: isDisputed,
+  })
+    .flatMap(([mark, isSo]) => isSo ? [mark] : []);
+  sink.call({
+    ...call,
+    durationMs: endedAt === undefined ? undefined : Math.max(0, utcOf(endedAt) - call.at),
+    quality: !hasCounts ? "cost_only" : isGuessed ? "provisional" : "exact",
+    marks: marks.length === 0 ? undefined : marks,
+  });
 }
 
 /** Returns the object in a field, which may be its JSON; no fields for any other value. */
@@ -140,20 +163,20 @@ export function statedOf(value: unknown): string | undefined {
   return Number(text) === 0 ? undefined : text;
 }
 
-/** Returns tags without those that have no value; undefined if none is left. */
-export function tagsIn(tags: Readonly<Record<string, unknown>>): Record<string, string> | undefined {
-  const entries = Object.entries(tags).flatMap(([name, value]) => {
-    const text = textOf(value);
-    return text === undefined ? [] : [[name, text]];
-  });
-  return entries.length === 0 ? undefined : Object.fromEntries(entries);
-}
+/** Returns the tags that have a value. */
+export const tagsIn = (tags: Readonly<Record<string, unknown>>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(tags).flatMap(([name, value]) => {
+      const text = textOf(value);
+      return text === undefined ? [] : [[name, text]];
+    }),
+  );
 
 /** The ids that LiteLLM makes itself, in place of the provider's. */
 const OWN_IDS = /^(?:chatcmpl-)?[0-9a-f]{8}-[0-9a-f]{4}-|^resp_bGl0ZWxsbT/;
 
 /** Returns an id that LiteLLM gives to an answer: the provider's, or its own, by which another record of LiteLLM's names the call. */
-export const idsByLiteLlm = (id: string): { responseId?: string; requestId?: string } =>
-  OWN_IDS.test(id) ? { requestId: id } : { responseId: id };
+export const idsByLiteLlm = (id: string | undefined): { responseId?: string; requestId?: string } =>
+  id === undefined ? {} : OWN_IDS.test(id) ? { requestId: id } : { responseId: id };
 
 const cannotRead = (state: string) => new PurserError("invalid", `Cannot read the record: ${state}`);

@@ -55,40 +55,34 @@ export async function openApi(
   const origin = checkAddress(ctx, url);
   const key = await readKey(ctx, importer, api);
   ctx.secrets.add([key, ...key.split(":")]);
-  const ask = createAsk({ fetch: globalThis.fetch, clock: ctx.clock, signal: ctx.terminal.interrupted }, {
+  const { clock, terminal: { interrupted } } = ctx;
+  const parts = { fetch: globalThis.fetch, clock, signal: interrupted, stopping: interrupted };
+  const ask = createAsk(parts, {
     ...{ what: `the calls of ${importer.title}`, origin, key, headers: api.headers(key) },
     remedies: { 401: `it needs ${api.scope}`, 403: `it needs ${api.scope}`, 404: "check --url" },
   });
 
   /** Asks again, as the API says, while it can't answer. */
   async function askPatiently(request: Parameters<typeof ask>[0]): Promise<unknown> {
-    let [answer, busy]: [unknown, Error | undefined] = [undefined, undefined];
-    const { status } = await importToEnd(
-      { clock: ctx.clock, stopping: ctx.terminal.interrupted },
-      async () => {
-        try {
-          answer = await ask(request);
-          return { status: "done", page: "" };
-        } catch (error) {
-          if (!(error instanceof BillBusy)) throw error;
-          busy = error;
-          const retryAfterMs = error.retryAfterMs ?? MINUTE_MS;
-          if (!ctx.isJson) ctx.warn(`${error.message}; asking again in ${Math.ceil(retryAfterMs / 1_000)} s`);
-          return { status: "in_progress", page: "", retryAfterMs };
-        }
-      },
-    );
-    if (status !== "done") throw busy!;
+    const { answer, busy } = await importToEnd(parts, async () => {
+      try {
+        return { status: "done", page: "", answer: await ask(request) };
+      } catch (error) {
+        if (!(error instanceof BillBusy)) throw error;
+        const retryAfterMs = error.retryAfterMs ?? MINUTE_MS;
+        if (!ctx.isJson) ctx.warn(`${error.message}; asking again in ${Math.ceil(retryAfterMs / 1_000)} s`);
+        return { status: "in_progress", page: "", retryAfterMs, busy: error };
+      }
+    });
+    if (busy) throw busy;
     return answer;
   }
 
   async function* pages(state: ReaderState, sink: LogSink) {
     const last = state as Progress | undefined | null;
-    const begin = (from: number): Progress => ({
-      ...{ from: Math.max(0, from), to: ctx.clock.now(), isOlder: false, page: null, isEnded: false },
-    });
     if (last && !last.isEnded) yield* readQuery({ ...last }, sink);
-    yield* readQuery(begin(last ? last.to - api.lateMs : since ?? 0), sink);
+    const from = Math.max(since ?? 0, last ? last.to - api.lateMs : 0);
+    yield* readQuery({ from, to: clock.now(), isOlder: false, page: null, isEnded: false }, sink);
   }
 
   /** Reads the pages of a query from one of them on. */
