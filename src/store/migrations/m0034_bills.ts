@@ -91,6 +91,7 @@ export const upstreams: readonly string[] = [
   `ALTER TABLE calls ADD COLUMN upstream_id ${INTEGER}`,
   // Calls of the gateway, runs and meters now have the id of their request, too: an entry here for each would slow their bookings.
   // They are found by their counts, among which it decides.
+  `CREATE INDEX calls_unpriced ON calls (at) WHERE unpriced <> 0`,
   `DROP INDEX calls_by_request`,
   "CREATE INDEX calls_by_request ON calls (((at / 86400000)), substr(request_id, (length(request_id) - 11))) " +
   "WHERE request_id IS NOT NULL AND (source IN ('log', 'otlp'))",
