@@ -82,9 +82,15 @@ export async function stepImport(ctx: BillContext, range: BillRange): Promise<Im
   const until = ctx.clock.now() + STEP_MS;
   for (let hasRestarted = false;;) {
     try {
-      const ask = createAsk({ ...ctx, fetch: ctx.fetch ?? globalThis.fetch, signal: ctx.stopping }, source, {
+      const ask = createAsk({ ...ctx, fetch: ctx.fetch ?? globalThis.fetch, signal: ctx.stopping }, {
+        what: `the bill of ${source.name}`,
+        origin: baseUrl ?? source.fetch!.origin,
         key,
-        baseUrl,
+        headers: source.fetch!.key.headers(key),
+        remedies: {
+          403: "see the scope that purser bills sources names",
+          404: "the organization has no such report, or the account is misspelled",
+        },
       });
       const pages = at.page === END ? [] : source.fetch!.fetchPages({ ask }, {
         ...{ from: at.from, to: at.to, account, askedAt: at.createdAt, isByMinute },
