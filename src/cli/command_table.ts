@@ -12,7 +12,8 @@ export const COMMON_OPTIONS: Readonly<Record<string, OptionSpec>> = {
 };
 
 const bills = () => import("./commands/bills/bills.ts").then((all) => Object.values(all).flat());
-const environment = () => import("./commands/env/env_commands.ts").then((all) => Object.values(all));
+const environment = () =>
+  import("./commands/env/env_commands.ts").then((all) => [all.gatewayEnv, all.otlpEnv, all.capture]);
 const gates = () => import("./commands/gate/gate.ts").then((all) => Object.values(all).flat());
 const keys = () => import("./commands/keys/keys.ts").then((all) => all.KEY_COMMANDS);
 const sources = () => import("./commands/sources/sources.ts").then((all) => [all.sources, all.plans]);
