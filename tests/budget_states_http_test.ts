@@ -154,23 +154,33 @@ Deno.test("a run or session of a named agent is found behind any number of other
   assert.deepEqual(await counterOf({ per: "day", agent_id: "quiet", each: "session" }), session);
 });
 
-Deno.test("a budget that allows unpriced models says how many calls it doesn't count", async () => {
+Deno.test("a budget and its counters say how many calls have no price", async () => {
   await using purser = await openTestPurser();
   const unpriced = { provider: "unheard", model: "such", session_id: "s", run_id: "r" };
   await spend(purser, undefined, unpriced);
   await spend(purser, undefined, { ...unpriced, at: "2026-10-31T12:00:00Z" });
   await spend(purser, 1, { session_id: "s", run_id: "r" });
-  const counts = { hour: 0, day: 1, week: 2, month: 1, lifetime: 2, run: 2, session: 2 };
+  const counts = { hour: undefined, day: 1, week: 2, month: 1, lifetime: 2, run: 2, session: 2 };
   for (const [per, count] of Object.entries(counts)) {
     const budget = { name: "U", limit_usd: 9, per };
-    assert.equal((await add(purser, { ...budget, allow_unpriced: true })).unpriced_calls, count, per);
-    assert.equal((await add(purser, budget)).unpriced_calls, undefined);
+    for (const allow_unpriced of [true, false]) {
+      assert.equal((await add(purser, { ...budget, allow_unpriced })).unpriced_calls, count, per);
+    }
   }
   const ofSession = { name: "U", limit_usd: 9, allow_unpriced: true, session_id: "s" };
   assert.equal((await add(purser, { ...ofSession, per: "day" })).unpriced_calls, 1);
   const ofAgent = { name: "U", limit_usd: 9, allow_unpriced: true, agent_id: "elsewhere" };
   assert.equal((await add(purser, { ...ofAgent, per: "week" })).unpriced_calls, 2);
-  assert.equal((await add(purser, { ...ofAgent, agent_id: "other", per: "week" })).unpriced_calls, 0);
+  assert.equal((await add(purser, { ...ofAgent, agent_id: "other", per: "week" })).unpriced_calls, undefined);
+  await spend(purser, undefined, { ...unpriced, session_id: "t", tags: { user: "eve" } });
+  for (const each of ["session", "tag:user"]) {
+    const { budget_id } = await add(purser, { name: "U", limit_usd: 9, per: "day", each });
+    const { body } = await purser.api("GET", `${BUDGETS}/${budget_id}/counters`);
+    assert.deepEqual(
+      body.map((counter: Record<string, unknown>) => [counter.id, counter.spent_usd, counter.unpriced_calls]),
+      [[each === "session" ? "t" : "eve", 0, 1]], // a budget of its own counts session s
+    );
+  }
 });
 
 Deno.test("a budget of a key, or whose counter is one, has the key's name", async () => {

@@ -61,7 +61,7 @@ Deno.test("a budget is added with the defaults, read, listed, changed and remove
   purser.clock.advance(1);
   const second = await add(purser, { ...full, warn_at: [0.5, 0.25] });
   assert.deepEqual({ ...second, ...full }, second, "warnings are ascending");
-  assert.deepEqual([second.counter, second.unpriced_calls], [null, 0]);
+  assert.deepEqual([second.counter, second.unpriced_calls], [null, undefined]);
   assert.deepEqual((await purser.api("GET", BUDGETS)).body, [created.body, second]);
   assert.deepEqual((await purser.api("GET", `${BUDGETS}?name=Day`)).body, [created.body]);
   assert.deepEqual(await read(purser, budget_id), created.body);

@@ -136,8 +136,11 @@ async function ticketOf(
   };
 }
 
+const AMOUNTS = ["extra_usd", "spent_usd", "reserved_usd", "left_usd", "unpriced_calls"] as const;
+
 function withoutAmounts(check: BudgetCheck): BudgetCheck {
-  const { extra_usd: _extra, spent_usd: _spent, reserved_usd: _reserved, left_usd: _left, ...rest } = check;
+  const rest = { ...check };
+  for (const name of AMOUNTS) delete rest[name];
   return rest;
 }
 

@@ -48,6 +48,8 @@ export interface Figures {
   /** The part of the reserved amount that a strict budget holds for calls that are not in progress. */
   heldNanoUsd: NanoUsd;
   extraNanoUsd: NanoUsd;
+  /** The calls whose cost is not known, which no amount has. */
+  unpricedCalls: number;
   /** The start of the window; 0 if all spending counts. */
   from: number;
   resetsAt: number | null;
@@ -55,7 +57,7 @@ export interface Figures {
 
 /** Converts figures to wire form, with the state that follows from them. */
 export function describeFigures({ limitNanoUsd, warnAt }: Limits, figures: Figures) {
-  const { spentNanoUsd, reservedNanoUsd, extraNanoUsd, from, resetsAt } = figures;
+  const { spentNanoUsd, reservedNanoUsd, extraNanoUsd, unpricedCalls, from, resetsAt } = figures;
   const limit = limitNanoUsd + extraNanoUsd;
   const left = limit - spentNanoUsd - reservedNanoUsd;
   return {
@@ -66,6 +68,7 @@ export function describeFigures({ limitNanoUsd, warnAt }: Limits, figures: Figur
     window_start: from === 0 ? null : toIso(from),
     resets_at: resetsAt === null ? null : toIso(resetsAt),
     state: stateOf(warnAt, spentNanoUsd, limit),
+    ...(unpricedCalls > 0 && { unpriced_calls: unpricedCalls }),
   };
 }
 
@@ -134,6 +137,7 @@ export async function readFigures(
         : standing.estimatedNanoUsd,
       heldNanoUsd: standing?.lostNanoUsd ?? 0n,
       extraNanoUsd: raises(row.budgetId ?? "", scope),
+      unpricedCalls: standing?.unpricedCalls ?? 0,
       from,
       resetsAt,
     };
@@ -173,8 +177,7 @@ export async function readStates(
     scope === undefined ? undefined : counterOf(rows[index]!, scope)
   );
   const runIds = entities.flatMap((entity) => entity?.kind === "run" ? [entity.id] : []);
-  const [unpriced, paces, sessions, names] = await Promise.all([
-    readUnpriced(ctx, rows, largest),
+  const [paces, sessions, names] = await Promise.all([
     readPacesOf(ctx, rows, largest, now),
     readSessionsOfRuns(ctx.store, runIds),
     readNames(ctx, largest.map(({ scope }) => scope)),
@@ -185,7 +188,6 @@ export async function readStates(
     if (asSeenBy(budget, viewer) === undefined) return hideAmounts(describeFigures(row, figures));
     const isOfOthers = !viewer.seesAll && budget.scope === ALL_CALLS;
     const entity = entities[index];
-    const unpricedCalls = unpriced.get(row);
     return {
       ...describeFigures(row, figures),
       ...(row.mode === "strict" && { held_usd: toUsd(figures.heldNanoUsd) }),
@@ -201,7 +203,6 @@ export async function readStates(
         refused_calls: row.refusedCalls,
         last_refused_at: row.lastRefusedAt === null ? null : toIso(row.lastRefusedAt),
       }),
-      ...(unpricedCalls !== undefined && { unpriced_calls: unpricedCalls }),
     };
   });
 }
@@ -247,12 +248,14 @@ function limitOf({ per, limitNanoUsd }: BudgetRow, figures: Figures) {
 export const readFrom = async ({ store }: { store: Pick<Store, "read"> }, row: BudgetRow, now: number) =>
   (await readWindows(store, [row], now))[0]!.from;
 
-const isEmpty = ({ spentNanoUsd, reservedNanoUsd }: Figures) => spentNanoUsd === 0n && reservedNanoUsd === 0n;
+const isEmpty = ({ spentNanoUsd, reservedNanoUsd, unpricedCalls }: Figures) =>
+  spentNanoUsd === 0n && reservedNanoUsd === 0n && unpricedCalls === 0;
 
 function isMore(a: Figures, b: Figures): boolean {
-  return a.spentNanoUsd === b.spentNanoUsd
-    ? a.reservedNanoUsd > b.reservedNanoUsd
-    : a.spentNanoUsd > b.spentNanoUsd;
+  if (a.spentNanoUsd !== b.spentNanoUsd) return a.spentNanoUsd > b.spentNanoUsd;
+  return a.reservedNanoUsd === b.reservedNanoUsd
+    ? a.unpricedCalls > b.unpricedCalls
+    : a.reservedNanoUsd > b.reservedNanoUsd;
 }
 
 /**
@@ -330,67 +333,4 @@ async function readEach(
     rows.push(...results.map((result) => result.rows));
   }
   return rows;
-}
-
-/** Counts the calls without a known cost, for each budget that allows them. */
-async function readUnpriced(
-  ctx: StateContext,
-  rows: readonly BudgetRow[],
-  counters: readonly { scope: string | undefined; figures: Figures }[],
-): Promise<Map<BudgetRow, number>> {
-  const allowing = rows.flatMap((row, index) =>
-    row.allowUnpriced ? [{ row, scope: counters[index]!.scope, from: counters[index]!.figures.from }] : []
-  );
-  const known = allowing.filter(({ scope }) => scope !== undefined);
-  const found = await readEach(
-    ctx,
-    known.map(({ row, scope, from }) => countUnpriced(scope!, row.per, from)),
-  );
-  const counts = new Map(known.map(({ row }, index) => [row, Number(found[index]![0]![0])]));
-  return new Map(allowing.map(({ row }) => [row, counts.get(row) ?? 0]));
-}
-
-/** Returns the query for the calls without a known cost that a counter adds up. */
-function countUnpriced(scope: string, per: BudgetPeriod, from: number): Statement {
-  const count = (column: string, source: string) => `SELECT coalesce(sum(${column}), 0) FROM ${source}`;
-  const entity = entityOf(scope);
-  if (entity?.kind === "run") {
-    return { sql: count("unpriced_calls", "run_usage WHERE run_id = ?"), args: [entity.id] };
-  }
-  if (entity?.kind === "session") {
-    return from === 0
-      ? { sql: count("unpriced_calls", "session_usage WHERE session_id = ?"), args: [entity.id] }
-      : {
-        sql: count("unpriced", `calls ${indexedBy("calls_by_session")} WHERE session_id = ? AND at >= ?`),
-        args: [entity.id, from],
-      };
-  }
-  if (isScopeBy(scope)) {
-    return {
-      sql: count("unpriced", "call_scopes WHERE at >= ? AND shape = ? AND scope = ?"),
-      args: [from, shapeIn(scope), scope],
-    };
-  }
-  const isInScope = entity ? `${columnOf(entity.kind, "c")} = ?1` : "?1 = ''";
-  const args = [entity?.id ?? "", from];
-  if (per === "hour") {
-    return {
-      sql: count("unpriced", `calls c ${indexedBy("calls_by_time")} WHERE at >= ?2 AND ${isInScope}`),
-      args,
-    };
-  }
-  if (from === 0) {
-    return { sql: count("unpriced_calls", `total_usage c WHERE ${isInScope}`), args: args.slice(0, 1) };
-  }
-  // Whole days of UTC, and the calls before the first of them in a window of another zone.
-  const day = startOf("day", from - 1, 1);
-  const days = count("unpriced_calls", `daily_usage c WHERE day >= ?3 AND ${isInScope}`);
-  const calls = count(
-    "unpriced",
-    `calls c ${indexedBy("calls_by_time")} WHERE at >= ?2 AND at < ?3 AND ${isInScope}`,
-  );
-  return {
-    sql: day === from ? days.replaceAll("?3", "?2") : `SELECT (${days}) + (${calls})`,
-    args: day === from ? args : [...args, day],
-  };
 }

@@ -85,6 +85,8 @@ export interface CounterState {
   estimatedNanoUsd: NanoUsd;
   worstNanoUsd: NanoUsd;
   lostNanoUsd: NanoUsd;
+  /** The calls whose cost is not known, which no amount has. */
+  unpricedCalls: number;
 }
 
 /** Reads the states of counters, in the given order, in one read of the database. */
@@ -102,13 +104,14 @@ export async function readStandings(
   ]);
   const distinct = new Map(wanted.map((counter) => [keyOf(...counter), counter]));
   const { rows } = await store.read({ sql: READ_COUNTERS, args: [JSON.stringify([...distinct.values()])] });
-  const states = new Map(rows.map(([scope, from, countedBy, settled, estimated, worst, lost]) => [
+  const states = new Map(rows.map(([scope, from, countedBy, settled, estimated, worst, lost, unpriced]) => [
     keyOf(scope, from, countedBy),
     {
       settledNanoUsd: settled as bigint,
       estimatedNanoUsd: estimated as bigint,
       worstNanoUsd: worst as bigint,
       lostNanoUsd: lost as bigint,
+      unpricedCalls: Number(unpriced),
     },
   ]));
   return wanted.map((counter) => states.get(keyOf(...counter))!);

@@ -23,7 +23,7 @@ async function openTeam(more: Parameters<typeof openTestPurser>[0] = {}) {
     (await purser.api("POST", "/keys", { name, scopes, tags })).body as { key: string; key_id: string };
   const anna = await makeKey("anna", ["call", "report", "read"], { user: "anna", team: "search" });
   const annaToo = await makeKey("anna-2", ["approve", "read"], { user: "anna" });
-  const lead = await makeKey("lead", ["approve"], { team: "search" });
+  const lead = await makeKey("lead", ["approve"], { user: "lena", team: "search" });
   const other = await makeKey("other", ["approve", "read"], { team: "ads" });
   const blind = await makeKey("blind", ["approve"], { team: "ads" });
   const boss = await makeKey("boss", ["admin"], {});

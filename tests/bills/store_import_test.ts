@@ -16,7 +16,7 @@ import {
 import type { BillLine } from "../../src/bills/lines/bill_line.ts";
 import { addDecimals, movePoint } from "../../src/bills/lines/decimal.ts";
 import { readBillLines } from "../../src/bills/lines/line_rows.ts";
-import { readCsv } from "../../src/bills/sources/read_csv.ts";
+import { readCsv } from "../../src/kernel/files/read_csv.ts";
 import { DAY_MS, fixedClock } from "../../src/kernel/clock.ts";
 import { createIds } from "../../src/kernel/ids.ts";
 import { dialectKinds } from "../harness/databases.ts";

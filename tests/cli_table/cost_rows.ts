@@ -44,6 +44,18 @@ export const COST_ROWS: readonly Row[] = [
     err: /^error: Cannot import from .*nowhere: no such file or directory/,
     isOffline: true,
   },
+  {
+    line: "import litellm --url http://127.0.0.1:9",
+    code: 1,
+    err:
+      /^error: Cannot read the calls of LiteLLM: LITELLM_PROXY_API_KEY is not set; it needs the proxy's master key/,
+  },
+  {
+    line: "import codex --url http://127.0.0.1:9",
+    code: 2,
+    err: /name litellm or langfuse/,
+    isOffline: true,
+  },
   { line: "plans --limit 0", code: 2, err: /--limit/ },
   { line: "plans", out: /^No plan has been measured yet/ },
   {

@@ -4,7 +4,7 @@ import { readText } from "../../kernel/files/download.ts";
 import { parseRetryAfter } from "../../kernel/header_fields.ts";
 import { parseWithNumberTexts } from "../../kernel/json/number_texts.ts";
 import { withoutRedirects } from "../../kernel/single_send.ts";
-import { BillRefusal, type BillRequest, type BillSource, type FetchContext } from "../sources/bill_source.ts";
+import { BillRefusal, type BillRequest, type FetchContext } from "../sources/bill_source.ts";
 
 /** The parts that requests to the API of a source need. */
 export interface AskContext {
@@ -22,9 +22,21 @@ const PASSING = [408, 425, 429];
 const REMEDIES: Readonly<Record<number, string>> = {
   400: "the request is refused; see the message",
   401: "the key is not accepted; check it",
-  403: "the key may not read this; see the scope that purser bills sources names",
-  404: "there is nothing at this address: the organization has no such report, or the account is misspelled",
+  403: "the key may not read this",
+  404: "there is nothing at this address",
 };
+
+/** The API that is asked. */
+export interface AskedApi {
+  /** The part of it that is read: `the bill of openai`. */
+  what: string;
+  /** `https://api.openai.com`. */
+  origin: string;
+  key: string;
+  headers: Readonly<Record<string, string>>;
+  /** More to check, by status. */
+  remedies: Readonly<Record<number, string>>;
+}
 
 /** A source that can't answer now: the import goes on later, at the same page. */
 export class BillBusy extends PurserError {
@@ -33,14 +45,10 @@ export class BillBusy extends PurserError {
   }
 }
 
-/** Returns the function that makes a source's requests. No message has the key, which is only sent to the source's own address. */
-export function createAsk(
-  ctx: AskContext,
-  { name, fetch: access }: Pick<BillSource, "name" | "fetch">,
-  { key, baseUrl }: { key: string; baseUrl?: string | undefined },
-): FetchContext["ask"] {
-  const origin = (baseUrl ?? access!.origin).replace(/\/+$/, "");
-  const say = (state: string) => `Cannot read the bill of ${name}: ${state}`;
+/** Returns the function that makes the requests to an API. No message has the key, which is only sent to the API's own address. */
+export function createAsk(ctx: AskContext, { what, key, remedies, ...api }: AskedApi): FetchContext["ask"] {
+  const origin = api.origin.replace(/\/+$/, "");
+  const say = (state: string) => `Cannot read ${what}: ${state}`;
   const tooLarge = () => new BillRefusal(200, "provider_error", say("the answer is over 64 MiB"));
   const send = withoutRedirects(ctx.fetch, (reason) => new BillRefusal(302, "provider_error", say(reason)));
   return async (request) => {
@@ -57,7 +65,7 @@ export function createAsk(
           accept: "application/json",
           ...headers,
           ...(body !== undefined && { "content-type": "application/json" }),
-          ...access!.key.headers(key),
+          ...api.headers,
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
         signal,
@@ -80,7 +88,8 @@ export function createAsk(
       );
     }
     if (!response.ok) {
-      const why = [REMEDIES[status], messageIn(text).replaceAll(key, "…")].filter(Boolean).join(": ");
+      const remedy = [REMEDIES[status], remedies[status]].filter(Boolean).join("; ");
+      const why = [remedy, messageIn(text).replaceAll(key, "…")].filter(Boolean).join(": ");
       throw new BillRefusal(
         status,
         "provider_error",

@@ -17,7 +17,7 @@ import { readReconciliation } from "./stored_reconciliations.ts";
 
 const { calls } = tables;
 
-/** The corrections that one commit books. */
+/** The corrections that are read at once. */
 const AT_ONCE = 500;
 
 type Context = CallContext & { author: Author };
@@ -83,7 +83,8 @@ async function changeCalls(
   change: (call: ModelCall, proposed: Proposed) => ModelCall | undefined,
 ): Promise<number> {
   const proposals = await readProposals(ctx, reconciliationId, action);
-  let changed = 0;
+  const all: { entryId: string; from: ModelCall; to: ModelCall }[] = [];
+  const unchanged: Statement[] = [];
   for (let start = 0; start < proposals.length; start += AT_ONCE) {
     const some = proposals.slice(start, start + AT_ONCE);
     const ids = JSON.stringify(some.map(({ callId }) => callId));
@@ -101,24 +102,26 @@ async function changeCalls(
       const suffix = action === "undone" ? ":undone" : "";
       return [{ entryId: `${reconciliationId}${suffix}:${from.callId}`, from, to }];
     });
-    if (amended.length === 0) continue;
-    changed += amended.length;
-    await commit(ctx, [
-      requireThat({ sql: `(${COUNT_ENTRIES}) = ?2`, args: [ids, counted![0]!] }),
-      ...changed === amended.length ? [audit(ctx, reconciliationId, action)] : [],
-      ...recordPrices(amended.map(({ to }) => to), new Set()).statements,
-      ...amendCalls(amended),
-      {
-        sql: `UPDATE bill_corrections SET ${column} = v.entry_id FROM each_row v
-WHERE bill_corrections.reconciliation_id = v.reconciliation_id AND bill_corrections.call_id = v.call_id`,
-        each: {
-          columns: ["reconciliation_id", "call_id", "entry_id"],
-          rows: amended.map(({ entryId, from }) => [reconciliationId, from.callId, entryId]),
-        },
-      },
-    ]);
+    all.push(...amended);
+    unchanged.push(requireThat({ sql: `(${COUNT_ENTRIES}) = ?2`, args: [ids, counted![0]!] }));
   }
-  return changed;
+  if (all.length === 0) return 0;
+  // One commit: all of them are there, or none.
+  await commit(ctx, [
+    ...unchanged,
+    audit(ctx, reconciliationId, action),
+    ...recordPrices(all.map(({ to }) => to), new Set()).statements,
+    ...amendCalls(all),
+    {
+      sql: `UPDATE bill_corrections SET ${column} = v.entry_id FROM each_row v
+WHERE bill_corrections.reconciliation_id = v.reconciliation_id AND bill_corrections.call_id = v.call_id`,
+      each: {
+        columns: ["reconciliation_id", "call_id", "entry_id"],
+        rows: all.map(({ entryId, from }) => [reconciliationId, from.callId, entryId]),
+      },
+    },
+  ]);
+  return all.length;
 }
 
 /** Entries are only added: a call with as many as before is the same. */

@@ -128,15 +128,15 @@ const EXPIRED = [400, 404, 410, 422];
  * Fetches the pages of several requests, one after the other; the token of a page names its request. `ask` makes the request of a page
  * of the provider's token, and `read` reads its answer.
  */
-export async function* fetchAll<Part>(
+export async function* fetchAll<Part, Page extends Pick<BillPage, "next"> = BillPage>(
   ctx: FetchContext,
   page: string | undefined,
   parts: readonly Part[],
   { requestOf, read }: {
     requestOf(part: Part, token: string | undefined): BillRequest;
-    read(answer: unknown, part: Part, token: string | undefined): BillPage;
+    read(answer: unknown, part: Part, token: string | undefined): Page;
   },
-): AsyncGenerator<BillPage> {
+): AsyncGenerator<Page> {
   let [first, token] = page === undefined ? [0, undefined] : JSON.parse(page) as [number, string?];
   for (let index = first; index < parts.length; index++) {
     do {

@@ -1,6 +1,6 @@
 import { PurserError } from "../../kernel/errors.ts";
 import { parseDecimal } from "../lines/decimal.ts";
-import { CsvFault, readCsv } from "./read_csv.ts";
+import { CsvFault, readCsv } from "../../kernel/files/read_csv.ts";
 import { Answer } from "./answer.ts";
 import type { BillFile, BillPage } from "./bill_source.ts";
 

@@ -270,15 +270,15 @@ const SETTLED = `CASE WHEN k.kind = 'run' THEN ${RUN}
     WHEN k.starts = 0 THEN ${counterValue("lifetime", "k.scope")}
     ELSE ${sumOfKind("k.counted_by", "k.scope", "k.starts", FOREVER)} END`;
 
+/** SQL for whether an entry `c` of the ledger counts in the counter `k`; `shaped`: the branch for the scopes of shapes. */
+const isOfCounter = (shaped = "") =>
+  `CASE k.kind WHEN '' THEN true ${shaped}${
+    BUDGETED.map((kind) => `WHEN '${kind}' THEN ${columnOf(kind)} = k.id`).join(" ")
+  } ELSE c.run_id = k.id OR ${HAS_RUNS} AND EXISTS (SELECT 1 FROM m WHERE m.scope = k.scope AND m.run_id = c.run_id) END`;
+
 const OF_TAIL = `CASE WHEN k.kind = '${BY}' THEN ${
   sumOf("u.cost", "FROM u WHERE u.at >= k.starts AND u.scope = k.scope")
-} ELSE ${
-  sumOfTail(
-    `c.at >= k.starts AND CASE k.kind WHEN '' THEN true ${
-      BUDGETED.map((kind) => `WHEN '${kind}' THEN ${columnOf(kind)} = k.id`).join(" ")
-    } ELSE c.run_id = k.id OR ${HAS_RUNS} AND EXISTS (SELECT 1 FROM m WHERE m.scope = k.scope AND m.run_id = c.run_id) END`,
-  )
-} END`;
+} ELSE ${sumOfTail(`c.at >= k.starts AND ${isOfCounter()}`)} END`;
 
 /** A reservation whose call is in progress, as far as its lease says. */
 const IN_PROGRESS = `h.expires_at > ${DATABASE_NOW}`;
@@ -340,6 +340,12 @@ SELECT s.budget_id, s.name, s.per, s.scope, s.starts, s.mode, s.action, s.allow_
 }, s.part
 FROM r CROSS JOIN s`;
 
+/** SQL for the number of calls of a counter whose cost is not known. */
+const UNPRICED = `, (SELECT coalesce(sum(c.unpriced), 0) FROM calls c ${indexedBy("calls_unpriced")}
+  WHERE c.unpriced <> 0 AND c.at >= k.starts AND ${
+  isOfCounter(`WHEN '${BY}' THEN ${isShaped("c", "k.scope")} `)
+}) AS unpriced`;
+
 /** Reads given counters, in no certain order. */
-export const READ_COUNTERS = `${with_(GIVEN_COUNTERS, RUNS, SHAPED_TAIL, standings(LOST))}
-SELECT s.scope, s.starts, s.counted_by, s.settled, s.estimated, s.worst - s.lost, s.lost FROM s`;
+export const READ_COUNTERS = `${with_(GIVEN_COUNTERS, RUNS, SHAPED_TAIL, standings(LOST + UNPRICED))}
+SELECT s.scope, s.starts, s.counted_by, s.settled, s.estimated, s.worst - s.lost, s.lost, s.unpriced FROM s`;

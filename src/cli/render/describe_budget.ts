@@ -2,6 +2,7 @@ import { describeScope } from "../../contract/budgets/subjects.ts";
 import type { Budget } from "../../contract/budgets/budgets.ts";
 import type { BudgetCheck } from "../../contract/budgets/budget_checks.ts";
 import { type SubjectFields, subjectTexts } from "../../contract/budgets/subjects.ts";
+import { formatCount } from "../../kernel/counts.ts";
 import { parseTotalUsd, toUsd } from "../../kernel/money.ts";
 import { UTC } from "../../contract/calendars/zones.ts";
 import type { Paint, Style } from "../terminal/style.ts";
@@ -82,12 +83,18 @@ export function describeWarnings(shares: readonly number[]): string {
 }
 
 /** The amounts of a budget, which a key of one agent may not see. */
-type Amounts = Pick<BudgetCheck, "limit_usd" | "extra_usd" | "spent_usd">;
+type Amounts = Pick<BudgetCheck, "limit_usd" | "extra_usd" | "spent_usd" | "unpriced_calls">;
 
 /** Formats the spending of a budget beside its limit with the raises: `$3.20 of $70`. */
-export function formatBudgetSpent({ limit_usd, extra_usd, spent_usd }: Amounts): string {
+export function formatBudgetSpent({ limit_usd, extra_usd, spent_usd, unpriced_calls }: Amounts): string {
   if (spent_usd === undefined) return "hidden";
-  return formatSpent(spent_usd, toUsd(parseTotalUsd(limit_usd) + parseTotalUsd(extra_usd ?? 0)));
+  const spent = formatSpent(spent_usd, toUsd(parseTotalUsd(limit_usd) + parseTotalUsd(extra_usd ?? 0)));
+  return spent + andUnpriced(unpriced_calls);
+}
+
+/** Formats calls whose cost is not known, after an amount that they are not in: ` + 3 unpriced`. */
+export function andUnpriced(calls: number | undefined): string {
+  return calls ? ` + ${formatCount(calls)} unpriced` : "";
 }
 
 /** Describes the pace of spending: `at this rate ends at 2026-11-23 16:40 UTC ($1.25 an hour)`. */

@@ -48,6 +48,9 @@ const figures = {
 
 /** The present window of a budget. */
 export const budgetWindow = {
+  unpriced_calls: Count.optional().openapi({
+    description: "Calls in the window whose cost is not known, and not counted; absent without any",
+  }),
   window_start: Time.nullable().openapi({ description: "Null where all there is counts" }),
   resets_at: Time.nullable().openapi({
     description: "End of the present window; null for a rolling hour, and where there is no end",
@@ -118,9 +121,6 @@ export const BudgetState = z.object({
     description: `Calls that it refused, or with \`watch\` would have refused, since it exists. ${HIDDEN}`,
   }),
   last_refused_at: Time.nullable().optional(),
-  unpriced_calls: Count.optional().openapi({
-    description: "With `allow_unpriced`: calls in the window whose cost is not known, and not counted",
-  }),
   unknown: UnknownName.optional(),
 });
 export type BudgetState = z.infer<typeof BudgetState>;

@@ -8,8 +8,9 @@ import {
 } from "../../budgets/tickets/mod.ts";
 import { Approval, ApproveBody, DenyBody, TicketId } from "../../contract/budgets/approvals.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
+import type { Tags } from "../../contract/tags/tags.ts";
 import { TICKET_STATES } from "../../contract/values.ts";
-import { allows } from "../../keys/mod.ts";
+import { allows, type Principal } from "../../keys/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { Core } from "../../service/mod.ts";
 import { createRoute, z } from "../create_route.ts";
@@ -27,7 +28,8 @@ import { checkLimitOfKeys } from "./budget_raises.ts";
 const params = z.object({ ticket_id: TicketId });
 
 const WITHIN =
-  "A key with the scope `approve` and tags answers tickets whose call has these tags, and without `read` sees no others.";
+  "A key with the scope `approve` and tags answers tickets whose call has these tags, and without `read` sees no others; `user` " +
+  "is its own person, and no limit beside other tags.";
 
 const list = createRoute({
   method: "get",
@@ -90,7 +92,13 @@ function readerOf(c: Context<ApiEnv>): TicketReader {
   const principal = principalOf(c);
   const viewer = viewerOfRequest(c);
   if (!principal || allows(principal.scopes, ["read"])) return { viewer };
-  return { viewer, tags: principal.tags };
+  return { viewer, tags: tagsToAnswer(principal) };
+}
+
+/** Returns the tags that limit what a key answers. `user` is its own person, and no limit beside other tags. */
+function tagsToAnswer({ tags = {} }: Pick<Principal, "tags">): Tags {
+  const { user: _own, ...others } = tags;
+  return Object.keys(others).length > 0 ? others : tags;
 }
 
 /** Returns who answers a ticket. Throws `not_found`, and `forbidden` for one that lacks the tags of the key. */
@@ -99,7 +107,7 @@ async function deciderOf(c: Context<ApiEnv>, core: Core, ticketId: string) {
   const ticket = await getTicket(core, ticketId, readerOf(c));
   const isNarrow = principal && !principal.scopes.includes("admin");
   const lacking = isNarrow
-    ? Object.entries(principal.tags ?? {}).filter(([key, value]) => ticket.tags[key] !== value)
+    ? Object.entries(tagsToAnswer(principal)).filter(([key, value]) => ticket.tags[key] !== value)
     : [];
   if (lacking.length > 0) {
     const [[key, value]] = lacking as [[string, string]];

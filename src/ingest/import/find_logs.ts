@@ -1,14 +1,20 @@
 import type { FilesSync } from "../../kernel/files/files.ts";
 import { systemReason } from "../../kernel/system_errors.ts";
-import type { LogFile, LogImporter, LogKind, Machine } from "../logs/importer.ts";
+import type { LogFile, LogImporter, LogKind, LogSink, Machine, ReaderState } from "../logs/importer.ts";
 import { stampOfDatabase } from "./sqlite_log.ts";
 
 /** A log that was found. */
 export interface FoundLog extends LogFile {
-  kind: LogKind;
+  kind: { read: LogKind["read"] | ApiPages };
   size: number;
   /** Milliseconds since the epoch. */
   modifiedAt: number;
+}
+
+/** The records of an API. Yields after each page the state from which the next import goes on. */
+export interface ApiPages {
+  form: "pages";
+  pages(state: ReaderState, sink: LogSink): AsyncIterable<{ state: ReaderState; isEnded: boolean }>;
 }
 
 /** The logs of an agent on a machine. */

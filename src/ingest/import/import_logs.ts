@@ -78,6 +78,8 @@ export interface ImportTally extends Omit<BookedSightings, "refused"> {
   /** The first records of each kind that were left out. */
   faults: { path: string; reason: string }[];
   notes: string[];
+  /** The parts of records that no importer knows, with their number. */
+  unknown: Record<string, number>;
 }
 
 /** The parts that `importLogs` needs. */
@@ -140,6 +142,7 @@ export async function importLogs(
     unreadable: [...unreadable],
     faults: [],
     notes: [],
+    unknown: {},
   };
   let sightings: Sighting[] = [];
   const changed = new Map<string, KnownFile>();
@@ -237,6 +240,13 @@ export async function importLogs(
       },
       note(text) {
         if (tally.notes.length < MAX_NOTES && !tally.notes.includes(text)) tally.notes.push(text);
+      },
+      unknown(part) {
+        const { unknown } = tally;
+        const name = Object.hasOwn(unknown, part) || Object.keys(unknown).length < MAX_NOTES
+          ? part
+          : "others";
+        unknown[name] = (unknown[name] ?? 0) + 1;
       },
     };
     const others = createOtherFiles(files, log, logs, MAX_LINE_BYTES);

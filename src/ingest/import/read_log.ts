@@ -1,6 +1,6 @@
 import { messageOf } from "../../kernel/errors.ts";
 import type { FilesSync } from "../../kernel/files/files.ts";
-import type { LogSink, OtherFiles, ReaderState } from "../logs/importer.ts";
+import type { LogKind, LogSink, OtherFiles, ReaderState } from "../logs/importer.ts";
 import type { FoundLog } from "./find_logs.ts";
 import { LineSplitter } from "./line_splitter.ts";
 import { readPieces } from "./other_files.ts";
@@ -62,6 +62,10 @@ export async function* readLog(log: FoundLog, options: ReadOptions): AsyncGenera
     yield { ...state, isEnded: true, state: readDocument(log, { ...options, read }) };
   } else if (read.form === "sqlite") {
     yield* askDatabase(log, { ...options, read }, state);
+  } else if (read.form === "pages") {
+    for await (const page of read.pages(before?.state, options.sink)) {
+      yield { ...state, isEnded: page.isEnded, state: page.state };
+    }
   } else if (read.compressed) {
     yield* readLines(log, read, options, { ...state, pieces: decompress(path) });
   } else {
@@ -108,6 +112,7 @@ async function* readLines(
     yield stateNow(false);
   }
   if (isEnded) reader.end?.(sink);
+  if (isEnded && splitter.openBytes > 0) reader.cut?.(sink);
   yield stateNow(isEnded);
 }
 
@@ -142,7 +147,7 @@ function headOf(files: FilesSync, path: string, readTo: number): string {
   return `${length}:${(low >>> 0).toString(36)}${(high >>> 0).toString(36)}`;
 }
 
-type Form<Name> = Extract<FoundLog["kind"]["read"], { form: Name }>;
+type Form<Name> = Extract<LogKind["read"], { form: Name }>;
 
 /** The state of a document after its last import: that of its reader, and how often each fault was told. */
 interface DocumentState {

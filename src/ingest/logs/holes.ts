@@ -29,6 +29,16 @@ export const HOLES = {
     "The call that gives a session its title is not recorded.",
     "A call whose connection is cut, or that fails on its way and is repeated, has no counts.",
   ],
+  "langfuse": [
+    "Langfuse has what programs have sent it: a call that none of them has told is missing, and a count that they left out.",
+    "The provider is missing unless the program says it: a call is priced as one of the model's maker.",
+    "Costs are Langfuse's estimates, or the program's own: they are beside the price, not in its place.",
+  ],
+  "litellm": [
+    "The counts of a stream without include_usage are LiteLLM's own guess.",
+    "A call that has failed has no counts, also if its provider bills it.",
+    "Costs are LiteLLM's estimates: they are beside the price, not in its place.",
+  ],
   "opencode": [
     "The call that gives a session its title, by a small model, is not recorded.",
     "A call whose connection is cut, or that fails on its way and is repeated, has no counts.",

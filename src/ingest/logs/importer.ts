@@ -39,6 +39,8 @@ export interface LogSink {
   plan(windows: readonly PlanWindow[]): void;
   /** Something that the user should know once, such as a hole that this file shows. */
   note(text: string): void;
+  /** A part of a record that the importer doesn't know, such as a field: it is counted, and the rest of the record is read. */
+  unknown(part: string): void;
 }
 
 /** The state of a reader after its last line, as JSON, from which the next import of the file goes on. */
@@ -53,6 +55,8 @@ export interface LineReader {
    * the same ref, once more of them is known.
    */
   end?(sink: LogSink): void;
+  /** After the end, if the file ends within a line: the rest of a log is being written, that of an export is missing. */
+  cut?(sink: LogSink): void;
   /** After any line, and after the end. */
   state(): ReaderState;
 }
@@ -121,6 +125,36 @@ export interface LogKind {
     };
 }
 
+/** A request to the API of a tool. */
+export interface RecordsRequest {
+  /** Below the address of the tool. */
+  path: string;
+  query: Readonly<Record<string, string>>;
+}
+
+/** The API of a tool that has recorded calls of others, whose records are read in place of files. */
+export interface RecordsApi {
+  /** The environment variables with its key, the parts of which are joined by colons; a file has them so, too. */
+  variables: readonly string[];
+  /** For people: the kind of the key. */
+  scope: string;
+  headers(key: string): Record<string, string>;
+  /** A record may be there so long after the time of its call: each import begins so much before the end of the last one. */
+  lateMs: number;
+  /**
+   * Returns the requests for the calls of [from, to), each for the first of its pages. With `isOlder`, those of earlier versions of the
+   * tool, which are made if the address of the others is unknown to it.
+   */
+  requests(window: { from: number; to: number }, isOlder: boolean): readonly RecordsRequest[];
+  /** Reads a page, in which numbers are texts; `next` has the fields by which the request for the next one differs from the first. */
+  read(answer: unknown, request: RecordsRequest): {
+    records: readonly unknown[];
+    next?: Record<string, string> | undefined;
+  };
+  /** Reads one of the records. May throw: the record counts as malformed. */
+  record(record: unknown, sink: LogSink): void;
+}
+
 /** Reads the logs of one agent. */
 export interface LogImporter {
   contract: typeof IMPORTER_CONTRACT;
@@ -132,12 +166,14 @@ export interface LogImporter {
   seen: string;
   /** The calls that its logs leave out, a sentence each: its totals are lower bounds. Empty if they are complete. */
   holes: readonly string[];
-  /** The folders in which the agent keeps logs, whether or not they exist; absolute. */
+  /** The folders in which the agent keeps logs, whether or not they exist; absolute. None for the exports of a tool. */
   roots(machine: Machine): readonly string[];
   /** The kinds of its files; the first that has a file reads it. */
   kinds: readonly LogKind[];
   /** The order in which files are read, where one has to be read before another; by default that of their names. */
   compare?(a: LogFile, b: LogFile): number;
+  /** The API that has the same records as its files. */
+  api?: RecordsApi;
 }
 
 /** Adds the version of the contract to an importer, and infers its types. */

@@ -13,6 +13,8 @@ export {
   type Machine,
   type OtherFiles,
   type ReaderState,
+  type RecordsApi,
+  type RecordsRequest,
 } from "./importer.ts";
 export { loadImporters } from "./load_importers.ts";
 export { faultOfSighting } from "./sighting_fault.ts";

@@ -116,7 +116,8 @@ function* readDatabase(
 
 /** Of a row that is read again, what has no counts and what can't be read was counted the first time. */
 function onlyCalls(sink: LogSink): LogSink {
-  return { call: (call) => sink.call(call), unmetered() {}, malformed() {}, plan() {}, note() {} };
+  const none = () => {};
+  return { call: sink.call, unmetered: none, malformed: none, plan: none, note: none, unknown: none };
 }
 
 /** The tables of messages; the second one is that of OpenCode 2, which earlier versions have, too, for an experiment. */

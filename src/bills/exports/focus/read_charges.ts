@@ -99,7 +99,7 @@ export async function readCharges(
   await namePayers(ctx, all, viewer);
   const rows = all.map(createRows(columns));
   if (!next && viewer.seesAll) {
-    const lines = await billRows(ctx.query, { from, to });
+    const lines = await billRows(ctx, { from, to });
     rows.push(...lines.map((row) => columns.map(({ name }) => row[name] ?? null)));
   }
   return {

@@ -11,6 +11,7 @@ import { type Command, type CommandContext, flag, option } from "../../command.t
 import { idInPath } from "../../parse/command_id.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 import {
+  andUnpriced,
   describeBudget,
   describeCounted,
   describePace,
@@ -202,7 +203,12 @@ function listCounters(
       paint: (_, style) => style.bold,
       cutTo: MIN_NAME_WIDTH,
     },
-    { title: "SPENT", cell: ({ spent_usd }) => formatAmount(spent_usd), align: "right", paint: paintState },
+    {
+      title: "SPENT",
+      cell: ({ spent_usd, unpriced_calls }) => formatAmount(spent_usd) + andUnpriced(unpriced_calls),
+      align: "right",
+      paint: paintState,
+    },
     { title: "RESERVED", cell: ({ reserved_usd }) => formatAmount(reserved_usd), align: "right", drop: 2 },
     { title: "LEFT", cell: ({ left_usd }) => formatAmount(left_usd), align: "right" },
     { title: "STATE", cell: ({ state }) => state, paint: paintState, drop: 1 },
@@ -215,7 +221,7 @@ function tableOf<Row>(rows: readonly Row[], columns: readonly Column<Row>[], lay
 }
 
 function describe({ layout }: CommandContext, budget: Budget): string {
-  const { counter, unpriced_calls, refused_calls, last_refused_at, extra_usd } = budget;
+  const { counter, refused_calls, last_refused_at, extra_usd } = budget;
   const refused = budget.action === "watch" ? "would have been refused" : "refused";
   return renderFields({
     "Budget": budget.name,
@@ -225,7 +231,6 @@ function describe({ layout }: CommandContext, budget: Budget): string {
     "State": formatState(budget),
     "Counter": counter ? `${counterText(counter, budget)}, with the most spending` : undefined,
     "Spent": formatBudgetSpent(budget),
-    "Not counted": unpriced_calls ? `${countOf(unpriced_calls, "call")} without a known price` : undefined,
     "Raised by": extra_usd ? formatAmount(extra_usd) : undefined,
     "Reserved": formatAmount(budget.reserved_usd),
     "Held": budget.held_usd ? `${formatAmount(budget.held_usd)} of it, for lost calls` : undefined,

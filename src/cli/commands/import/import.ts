@@ -14,6 +14,8 @@ export const BUILT_IN = [
   "codex",
   "gemini-cli",
   "kilo",
+  "langfuse",
+  "litellm",
   "opencode",
   "pi",
   "qwen-code",
@@ -24,13 +26,19 @@ export const BUILT_IN = [
 export const importCommand: Command = {
   name: "import",
   args: [repeatedArg("NAME", { some: BUILT_IN })],
-  summary: "Book the calls in the logs of coding agents",
+  summary: "Book the calls in logs of agents, LiteLLM, Langfuse",
   detail:
     "Without NAME: all agents whose logs are found. A call is booked once, also if others have seen it, and each import goes on " +
-    "where the last one has stopped. Of the logs only counts and names are taken, no text. With --server, calls go to that " +
-    "server; its key needs the scope report.",
+    "where the last one has stopped. Of the logs only counts and names are taken, no text. litellm and langfuse are read from " +
+    "exports (--file) or their API (--url), with the key in LITELLM_PROXY_API_KEY, or in LANGFUSE_PUBLIC_KEY and " +
+    "LANGFUSE_SECRET_KEY. With --server, calls go to that server; its key needs the scope report.",
   options: {
     path: option("PATH", "Folder or file to read in place of the agents' own folders", { isFile: true }),
+    file: option("FILE", "An export of litellm or langfuse, or a folder of them", { isFile: true }),
+    url: option("URL", "Address of litellm or langfuse, whose API is read"),
+    "key-file": option("FILE", "With --url: file with its key, or PUBLIC:SECRET of langfuse", {
+      isFile: true,
+    }),
     since: option("WHEN", "Only calls since WHEN", { some: ["7d", "30d", "today", "week", "month"] }),
     machine: option("NAME", "Name of the machine of these logs (default: the host's name)"),
     plan: flag("A plan pays for all of these calls; without --watch, those imported as billed are corrected"),
@@ -46,6 +54,8 @@ export const importCommand: Command = {
       "purser import claude-code --since month --dry-run",
       "What Claude Code's calls of this month would cost",
     ],
+    ["purser import litellm --url https://litellm.example.com", "All calls in LiteLLM's spend logs"],
+    ["purser import langfuse --file observations.jsonl", "The calls of an export"],
     ["purser import --watch --server https://purser.example.com", "Into a server, as the logs are written"],
   ],
   run: runImport,
@@ -85,14 +95,17 @@ async function runImport(ctx: CommandContext): Promise<number | void> {
   if (options.has("install")) return await (await import("./install_watch.ts")).installWatch(ctx, request);
   const { findAgents } = await import("./find_agents.ts");
   const { renderFound, renderImport, toWire } = await import("./render_import.ts");
-  const { agents, unreadable } = await findAgents(request, ctx.args.length > 0);
+  const api = await openApi(ctx, request);
+  const { agents, unreadable } = api
+    ? { agents: [api.agent], unreadable: [] }
+    : await findAgents(request, ctx.args.length > 0);
   if (!isJson) { for (const { path, reason } of unreadable) ctx.warn(`Cannot read ${path}: ${reason}`); }
   if (agents.length === 0 && !options.has("watch")) {
     if (isJson) ctx.print(JSON.stringify({ machine: request.machineName, agents: [], unreadable }));
     else ctx.print(`No logs found of ${request.importers.map(({ title }) => title).join(", ")}`);
     return;
   }
-  if (!isJson) ctx.print(renderFound(agents, request.machine.home));
+  if (!isJson && !api) ctx.print(renderFound(agents, request.machine.home));
   if (options.has("watch")) return await (await import("./watch_import.ts")).watchImport(ctx, request);
   const { openImport } = await import("./open_import.ts");
   const isDryRun = options.has("dry-run");
@@ -122,8 +135,16 @@ async function runImport(ctx: CommandContext): Promise<number | void> {
     throw error;
   }
   progress.end();
-  if (isJson) return ctx.print(JSON.stringify(toWire(request, imported, isDryRun)));
-  ctx.print(renderImport(ctx, imported, isDryRun));
+  ctx.print(
+    isJson ? JSON.stringify(toWire(request, imported, isDryRun)) : renderImport(ctx, imported, isDryRun),
+  );
+  if (api?.failure) {
+    if (!isJson) ctx.say("What was read is booked; the same command goes on from there");
+    throw api.failure;
+  }
+  const isLeftOut = options.has("file") &&
+    imported.every(({ tally }) => tally.malformed > 0 && isNothing(tally));
+  if (isJson || isLeftOut) return isLeftOut ? 1 : undefined;
   for (const { tally } of imported) {
     for (const { path, reason } of tally.unreadable) ctx.warn(`Cannot read ${path}: ${reason}`);
   }
@@ -132,11 +153,36 @@ async function runImport(ctx: CommandContext): Promise<number | void> {
   );
 }
 
+const isNothing = ({ booked, known, unmetered, before, ahead }: ImportTally) =>
+  booked + known + unmetered + before + ahead === 0;
+
+async function openApi(ctx: CommandContext, request: ImportRequest) {
+  const { options } = ctx;
+  const url = options.text("url");
+  const [importer, other] = request.importers;
+  if (url === undefined) return undefined;
+  if (!importer?.api || other) {
+    throw new UsageError("Cannot use --url: name litellm or langfuse, whose API it is", options.command);
+  }
+  return await (await import("./open_api.ts")).openApi(ctx, {
+    importer,
+    api: importer.api,
+    url,
+    since: request.since,
+  });
+}
+
 function checkTogether({ options }: CommandContext): void {
   const refuse = (name: string, why: string) => {
     throw new UsageError(`Cannot use --${name}: ${why}`, options.command);
   };
   if (options.has("install") && !options.has("watch")) refuse("install", "it is for --watch");
+  if (options.has("key-file") && !options.has("url")) refuse("key-file", "it is for --url");
+  const [place, second] = ["path", "file", "url"].filter((name) => options.has(name));
+  if (second !== undefined) refuse(second, `--${place} says where the calls are`);
+  if (options.has("watch") && options.has("url")) {
+    refuse("watch", "it follows files; repeat the import of --url");
+  }
   for (const name of ["dry-run", "since"]) {
     if (options.has("watch") && options.has(name)) refuse(name, "--watch books all that is new");
   }
@@ -158,8 +204,8 @@ async function readRequest(
     warn(`import.plans of the config names ${name}, which is no agent`);
   }
   const home = env.HOME || env.USERPROFILE;
-  const path = options.text("path");
-  if (!home && path === undefined) {
+  const path = options.text("path") ?? options.text("file");
+  if (!home && path === undefined && !options.has("url")) {
     throw new PurserError("invalid", "Cannot find logs: there is no home folder; set HOME, or give --path");
   }
   const since = options.read("since", (text) => parseSince(text, clock.now()));

@@ -70,6 +70,9 @@ export function renderImport(
       : [],
     ...describeFaults(importer.title, tally),
     ...tally.notes.map((note) => `${importer.title}: ${note}`),
+    ...Object.entries(tally.unknown).map(([part, count]) =>
+      `${importer.title}: not understood: ${part} (${formatCount(count)})`
+    ),
   ]);
   const bounds = imported.flatMap(({ importer, tally }) =>
     importer.holes.length > 0 && tally.booked + tally.amended > 0 ? [importer] : []
@@ -85,8 +88,8 @@ export function renderImport(
 
 /** Returns whether all files were read, and nothing in them is, or may be, a call. */
 const hasNothing = (
-  { files, changedFiles, booked, known, unmetered, malformed, before, ahead }: ImportedAgent["tally"],
-) => changedFiles === files && booked + known + unmetered + malformed + before + ahead === 0;
+  { files, bytes, changedFiles, booked, known, unmetered, malformed, before, ahead }: ImportedAgent["tally"],
+) => bytes > 0 && changedFiles === files && booked + known + unmetered + malformed + before + ahead === 0;
 
 const MAX_SHOWN = 3;
 
@@ -134,6 +137,7 @@ export function toWire(
       unreadable: tally.unreadable,
       faults: tally.faults,
       notes: tally.notes,
+      unknown: tally.unknown,
       lower_bound: importer.holes.length > 0,
       holes: importer.holes,
     })),

@@ -49,6 +49,8 @@ export interface Expected {
   /** The number of calls without counts; not compared if it is missing. */
   unmetered?: number;
   malformed?: number;
+  /** The parts of its records that the importer doesn't know. */
+  unknown?: string[];
   /** True if a file can only be understood after another one, so that files that appear later than they were written are not tried. */
   isOrdered?: boolean;
 }

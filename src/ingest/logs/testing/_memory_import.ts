@@ -18,6 +18,7 @@ export interface LogContent {
   unmetered: string[];
   malformed: string[];
   notes: string[];
+  unknown: string[];
 }
 
 /** An import in memory: it reads only that part of a file that is new, and goes on from the state that it has of it. */
@@ -29,10 +30,17 @@ export interface MemoryImport {
 /** Imports as `purser import` does, but for files and database: states go through JSON. */
 export function createMemoryImport(importer: LogImporter): MemoryImport {
   const known = new Map<string, { end: number; text: string; state?: string }>();
-  const roots = importer.roots({ os: "linux", home: HOME, env: () => undefined });
+  const roots = rootsOf(importer);
   return {
     read(files, order = (all) => inOrder(importer, all)) {
-      const content: LogContent = { calls: [], told: [], unmetered: [], malformed: [], notes: [] };
+      const content: LogContent = {
+        calls: [],
+        told: [],
+        unmetered: [],
+        malformed: [],
+        notes: [],
+        unknown: [],
+      };
       let path = "";
       const sink: LogSink = {
         call: (call) => {
@@ -45,6 +53,7 @@ export function createMemoryImport(importer: LogImporter): MemoryImport {
         malformed: (reason) => content.malformed.push(reason),
         plan() {},
         note: (text) => content.notes.push(text),
+        unknown: (part) => content.unknown.push(part),
       };
       for (const file of order(logsOf(importer, roots, files))) {
         path = file.path;
@@ -88,6 +97,11 @@ export function createMemoryImport(importer: LogImporter): MemoryImport {
       return content;
     },
   };
+}
+
+/** Returns the folders of an importer in tests: of the exports of a tool, which are anywhere, the home folder. */
+export function rootsOf(importer: LogImporter): readonly string[] {
+  return importer.api ? [HOME] : importer.roots({ os: "linux", home: HOME, env: () => undefined });
 }
 
 function readDatabase(

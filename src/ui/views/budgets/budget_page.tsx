@@ -154,9 +154,6 @@ function StateCard({ budget }: { budget: Budget }) {
           <Link href={budgetsHref("alerts") + `?rule_id=${budget.budget_id}`}>its alerts</Link>
         </span>
         <ChangesLink of={budget.budget_id} />
-        {budget.unpriced_calls !== undefined && budget.unpriced_calls > 0 && (
-          <span>{plural(budget.unpriced_calls, "call")} without a price, not counted</span>
-        )}
       </p>
     </Card>
   );

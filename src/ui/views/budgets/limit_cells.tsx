@@ -1,7 +1,7 @@
 import type { UnknownName } from "../../../contract/budgets/budget_state.ts";
 import { Meter } from "../../charts/meter.tsx";
 import { shortUsd } from "../../format/money.ts";
-import { percent } from "../../format/number.ts";
+import { count, percent } from "../../format/number.ts";
 import { useNow } from "../../hooks/clock.ts";
 import { Badge, type Tone } from "../../parts/card.tsx";
 import { Link } from "../../parts/link.tsx";
@@ -57,7 +57,7 @@ export function UnknownNote({ unknown }: { unknown: UnknownName | undefined }) {
 
 /** The amounts of a limit above their meter. */
 export function LimitMeter({ limit, marks }: { limit: Limit; marks?: readonly number[] }) {
-  const { spent, reserved, raised, share, state, enabled } = limit;
+  const { spent, reserved, unpriced, raised, share, state, enabled } = limit;
   return (
     <div class={enabled ? "limit-meter" : "limit-meter disabled"}>
       <div class="limit-amounts">
@@ -67,7 +67,8 @@ export function LimitMeter({ limit, marks }: { limit: Limit; marks?: readonly nu
               <Money usd={spent} />
             </Link>
           )}
-          {reserved > 0 && <Amount usd={reserved} name="reserved" />}{" "}
+          {reserved > 0 && <Amount usd={reserved} name="reserved" />}
+          {unpriced > 0 && <span class="muted">+ {count(unpriced)} unpriced</span>}{" "}
           <span class="whole">
             <span class="muted">of</span> <Money usd={limit.limit} />
           </span>

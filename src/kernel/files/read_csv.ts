@@ -9,6 +9,19 @@ export class CsvFault extends Error {
  * that ends in a quoted cell.
  */
 export async function* readCsv(chunks: AsyncIterable<string>): AsyncGenerator<string[]> {
+  const { push, end } = createCsvReader();
+  for await (const chunk of chunks) yield* push(chunk);
+  yield* end();
+}
+
+/** Reads the rows of a CSV document as `readCsv` does. */
+export function* parseCsv(text: string): Generator<string[]> {
+  const { push, end } = createCsvReader();
+  yield* push(text);
+  yield* end();
+}
+
+function createCsvReader() {
   let row: string[] = [];
   let cell = "";
   let isQuoted = false;
@@ -30,7 +43,7 @@ export async function* readCsv(chunks: AsyncIterable<string>): AsyncGenerator<st
     if (ended.length === width) return ended;
     throw new CsvFault(`line ${line} has ${ended.length} cells, and the first has ${width}`);
   };
-  for await (const chunk of chunks) {
+  function* push(chunk: string): Generator<string[]> {
     for (const unit of isFirst ? chunk.replace(/^\uFEFF/, "") : chunk) {
       if (isQuoted) {
         isQuoted = unit !== '"';
@@ -49,7 +62,10 @@ export async function* readCsv(chunks: AsyncIterable<string>): AsyncGenerator<st
     }
     isFirst &&= chunk === "";
   }
-  if (isQuoted) throw new CsvFault("it ends in a quoted cell");
-  const last = endRow();
-  if (last) yield last;
+  function* end(): Generator<string[]> {
+    if (isQuoted) throw new CsvFault("it ends in a quoted cell");
+    const last = endRow();
+    if (last) yield last;
+  }
+  return { push, end };
 }

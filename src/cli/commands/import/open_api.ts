@@ -1,0 +1,180 @@
+import {
+  BillBusy,
+  BillRefusal,
+  createAsk,
+  fetchAll,
+  importToEnd,
+  PageExpired,
+} from "../../../bills/import/mod.ts";
+import { readKeyFile } from "../../../config/mod.ts";
+import type {
+  LogImporter,
+  LogSink,
+  ReaderState,
+  RecordsApi,
+  RecordsRequest,
+} from "../../../ingest/logs/mod.ts";
+import { MINUTE_MS, toIso } from "../../../kernel/clock.ts";
+import { messageOf, PurserError } from "../../../kernel/errors.ts";
+import type { CommandContext } from "../../command.ts";
+import { UsageError } from "../../parse/usage_error.ts";
+import type { FoundAgent } from "./import.ts";
+
+/** The API of a tool, as a log whose pages are read as an import goes on. */
+export interface OpenApi {
+  agent: FoundAgent;
+  /** The error that has ended the pages. */
+  failure?: Error;
+}
+
+/** The place of an import in the pages of its query. */
+interface Progress {
+  /** The calls of [from, to), in milliseconds since the epoch. */
+  from: number;
+  to: number;
+  isOlder: boolean;
+  /** The page that follows; null for the first one. */
+  page: string | null;
+  isEnded: boolean;
+}
+
+/**
+ * Opens the API of a tool. Without `since` an import begins where the last one has ended. One that was cut off goes on with its query.
+ *
+ * @throws {PurserError} `invalid` without a key
+ */
+export async function openApi(
+  ctx: CommandContext,
+  { importer, api, url, since }: {
+    importer: LogImporter;
+    api: RecordsApi;
+    url: string;
+    since: number | undefined;
+  },
+): Promise<OpenApi> {
+  const origin = checkAddress(ctx, url);
+  const key = await readKey(ctx, importer, api);
+  ctx.secrets.add([key, ...key.split(":")]);
+  const { clock, terminal: { interrupted } } = ctx;
+  const parts = { fetch: globalThis.fetch, clock, signal: interrupted, stopping: interrupted };
+  const ask = createAsk(parts, {
+    ...{ what: `the calls of ${importer.title}`, origin, key, headers: api.headers(key) },
+    remedies: { 401: `it needs ${api.scope}`, 403: `it needs ${api.scope}`, 404: "check --url" },
+  });
+
+  /** Asks again, as the API says, while it can't answer. */
+  async function askPatiently(request: Parameters<typeof ask>[0]): Promise<unknown> {
+    const { answer, busy } = await importToEnd(parts, async () => {
+      try {
+        return { status: "done", page: "", answer: await ask(request) };
+      } catch (error) {
+        if (!(error instanceof BillBusy)) throw error;
+        const retryAfterMs = error.retryAfterMs ?? MINUTE_MS;
+        if (!ctx.isJson) ctx.warn(`${error.message}; asking again in ${Math.ceil(retryAfterMs / 1_000)} s`);
+        return { status: "in_progress", page: "", retryAfterMs, busy: error };
+      }
+    });
+    if (busy) throw busy;
+    return answer;
+  }
+
+  async function* pages(state: ReaderState, sink: LogSink) {
+    const last = state as Progress | undefined | null;
+    if (last && !last.isEnded) yield* readQuery({ ...last }, sink);
+    const from = Math.max(since ?? 0, last ? last.to - api.lateMs : 0);
+    yield* readQuery({ from, to: clock.now(), isOlder: false, page: null, isEnded: false }, sink);
+  }
+
+  /** Reads the pages of a query from one of them on. */
+  async function* readQuery(at: Progress, sink: LogSink) {
+    for (let hasRestarted = false;;) {
+      try {
+        const requests = api.requests(at, at.isOlder);
+        const all = fetchAll({ ask: askPatiently }, at.page ?? undefined, requests, {
+          requestOf: pageOf,
+          read(answer, request, token) {
+            const { records, next } = api.read(answer, pageOf(request, token));
+            return { records, next: next && JSON.stringify(next) };
+          },
+        });
+        for await (const { records, next } of all) {
+          for (const record of records) readOne(record, sink);
+          at.page = next ?? null;
+          at.isEnded = next === undefined;
+          yield { state: { ...at }, isEnded: at.isEnded };
+        }
+        return;
+      } catch (error) {
+        const isUnknown = error instanceof BillRefusal && error.status === 404 && !at.isOlder &&
+          at.page === null;
+        if (!isUnknown && (!(error instanceof PageExpired) || hasRestarted)) throw fail(error);
+        if (isUnknown) at.isOlder = true;
+        else hasRestarted = true;
+        at.page = null;
+      }
+    }
+  }
+
+  /** Keeps the error that has ended the pages, and returns one by which the import counts it and books what was read. */
+  function fail(error: unknown): Error {
+    opened.failure = ctx.secrets.scrubError(
+      error instanceof PurserError
+        ? error
+        : new PurserError("provider_error", messageOf(error), { cause: error }),
+    );
+    return new Error(opened.failure.message);
+  }
+
+  function readOne(record: unknown, sink: LogSink): void {
+    try {
+      api.record(record, sink);
+    } catch (error) {
+      sink.malformed(messageOf(error));
+    }
+  }
+
+  // The state of an import since some time says nothing about the calls before it.
+  const path = since === undefined ? origin : `${origin} since ${toIso(since)}`;
+  const log = {
+    path,
+    name: path,
+    size: 0,
+    modifiedAt: ctx.clock.now(),
+    kind: { read: { form: "pages" as const, pages } },
+  };
+  const opened: OpenApi = { agent: { importer, found: { roots: [path], logs: [log], unreadable: [] } } };
+  return opened;
+}
+
+/** Returns the request for a page. */
+const pageOf = ({ path, query }: RecordsRequest, token: string | undefined): RecordsRequest => ({
+  path,
+  query: { ...query, ...(token !== undefined && JSON.parse(token)) },
+});
+
+function checkAddress({ options }: CommandContext, text: string): string {
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.search || url.hash) {
+    throw new UsageError(
+      "Cannot use --url: it isn't an address like https://litellm.example.com",
+      options.command,
+    );
+  }
+  return url.href.replace(/\/+$/, "");
+}
+
+async function readKey(
+  { options, env, warn }: CommandContext,
+  { title }: LogImporter,
+  api: RecordsApi,
+): Promise<string> {
+  const file = options.text("key-file");
+  if (file !== undefined) return await readKeyFile(file, warn);
+  const keys = api.variables.map((name) => env[name]?.trim() ?? "");
+  const missing = api.variables.find((_, index) => !/^[\x21-\x7e]+$/.test(keys[index]!));
+  if (missing === undefined) return keys.join(":");
+  const state = env[missing]
+    ? `${missing} holds blanks or characters that no key has`
+    : `${missing} is not set`;
+  throw new PurserError("invalid", `Cannot read the calls of ${title}: ${state}; it needs ${api.scope}`);
+}
