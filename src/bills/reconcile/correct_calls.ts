@@ -23,7 +23,8 @@ const AT_ONCE = 500;
 type Context = CallContext & { author: Author };
 
 /**
- * Corrects the calls that a bill proves to have other counts: an entry each, with the bill's line as its witness. Calls that are no
+ * Corrects the calls that a bill proves to have other counts: an entry each, with the bill's line, or the provider's answer about the call,
+ * as its witness. Calls that are no
  * estimates any more, that a log or telemetry tells, or that a plan pays for, stay as they are. Returns the number of corrected calls.
  *
  * @throws {PurserError} `not_found`
@@ -35,6 +36,16 @@ export async function applyCorrections(ctx: Context, reconciliationId: string): 
       !call.usage.models;
     if (!call.isEstimated || call.planNanoUsd !== undefined || !isOwn) return undefined;
     const usage = usageOf(call.usage, counts);
+    if (counts.stated) {
+      const { serviceTier } = call;
+      const priced = {
+        ...call,
+        usage,
+        serviceTier: serviceTier ?? undefined,
+        statement: { usage: counts.stated },
+      };
+      return { ...call, usage, isEstimated: false, ...ctx.prices.price(priced) };
+    }
     const card = cards.get(call.priceId);
     return card && { ...call, usage, isEstimated: false, ...priceOf(card, usage), rates: card };
   });
@@ -47,7 +58,7 @@ export async function applyCorrections(ctx: Context, reconciliationId: string): 
  */
 export async function undoCorrections(ctx: Context, reconciliationId: string): Promise<number> {
   const { cards } = await readRateCards(ctx);
-  return await changeCalls(ctx, reconciliationId, "undone", "undo_id", (call, { counts, entry }) => {
+  return await changeCalls(ctx, reconciliationId, "undone", "undo_id", (call, { counts, entry }, booked) => {
     if (!entry) return undefined;
     const corrected = usageOf(call.usage, counts);
     // A log or telemetry has corrected it since: those know better.
@@ -62,6 +73,8 @@ export async function undoCorrections(ctx: Context, reconciliationId: string): P
       isEstimated: true,
       costNanoUsd: call.costNanoUsd === null ? null : call.costNanoUsd - (entry.costNanoUsd ?? 0n),
       ...isRepriced && card && priceOf(card, usage),
+      ...(counts.stated && { priceSource: booked.priceSource }),
+      ...(booked.costNanoUsd === null && { costNanoUsd: null }),
       rates: card ?? null,
     };
   });
@@ -70,7 +83,8 @@ export async function undoCorrections(ctx: Context, reconciliationId: string): P
 type Entry = typeof calls.$inferSelect;
 interface Proposed {
   callId: string;
-  counts: Record<string, number>;
+  /** By part; with the cost as the provider has stated it for this call alone. */
+  counts: Readonly<Record<string, number>> & { stated?: Readonly<Record<string, unknown>> };
   /** The entry that has corrected it. */
   entry: Entry | undefined;
 }
@@ -80,7 +94,7 @@ async function changeCalls(
   reconciliationId: string,
   action: "applied" | "undone",
   column: "entry_id" | "undo_id",
-  change: (call: ModelCall, proposed: Proposed) => ModelCall | undefined,
+  change: (call: ModelCall, proposed: Proposed, booked: ModelCall) => ModelCall | undefined,
 ): Promise<number> {
   const proposals = await readProposals(ctx, reconciliationId, action);
   let changed = 0;
@@ -91,12 +105,13 @@ async function changeCalls(
     const rows = await ctx.query.select().from(calls).where(
       and(inArray(calls.callId, sql`(SELECT value FROM json_each(${ids}))`), isStanding()),
     );
+    const raw = new Map(rows.map((row) => [row.callId, toModelCall(row)]));
     const booked = new Map(
-      (await withAdjustments(ctx.query, rows.map(toModelCall))).map((call) => [call.callId, call]),
+      (await withAdjustments(ctx.query, [...raw.values()])).map((call) => [call.callId, call]),
     );
     const amended = some.flatMap((proposed) => {
       const from = booked.get(proposed.callId);
-      const to = from && change(from, proposed);
+      const to = from && change(from, proposed, raw.get(proposed.callId)!);
       if (!from || !to) return [];
       const suffix = action === "undone" ? ":undone" : "";
       return [{ entryId: `${reconciliationId}${suffix}:${from.callId}`, from, to }];

@@ -3,17 +3,19 @@ import type { ReconciliationBody, ReconciliationDetail } from "../../contract/bi
 import { parseUsd } from "../../kernel/money.ts";
 import type { Author } from "../../store/mod.ts";
 import type { BillTerms } from "../sources/bill_terms.ts";
+import { type GenerationContext, proposeGenerations } from "./ask_generations.ts";
 import { applyCorrections } from "./correct_calls.ts";
 import { reconcileMonth } from "./reconcile_month.ts";
 import { getReconciliation } from "./stored_reconciliations.ts";
 
 /**
- * Compares a bill with the ledger. With `correct`, corrects the estimates that it proves to be others, and compares it again.
+ * Compares a bill with the ledger. With `correct`, corrects the estimates that it, or the provider by their ids, proves to be others,
+ * and compares it again.
  *
  * @throws {PurserError} as {@link reconcileMonth}
  */
 export async function reconcileBill(
-  ctx: CallContext & { author: Author },
+  ctx: CallContext & GenerationContext & { author: Author },
   terms: BillTerms,
   { source, account, month, limit_usd, correct = false }: ReconciliationBody,
 ): Promise<ReconciliationDetail> {
@@ -30,6 +32,7 @@ export async function reconcileBill(
       });
     });
   const reconciliationId = await compare();
+  if (correct) await proposeGenerations(ctx, reconciliationId, input);
   if (correct && await applyCorrections(ctx, reconciliationId) > 0) await compare();
   return await getReconciliation(ctx, reconciliationId);
 }
