@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Release } from "../src/kernel/version.ts";
 import { makePricesLazy } from "./make_prices_lazy.ts";
+import { mergeChunks } from "./merge_chunks.ts";
 import { bundleHooks, dispatchHooks } from "./one_file.ts";
 import { CLI_PERMISSIONS } from "./permissions.ts";
 import { ROOT, runDeno } from "./run_deno.ts";
@@ -18,12 +19,25 @@ export async function bundleCli(
     ...["bundle", "--quiet", "--minify", "--code-splitting", "--config", join(ROOT, "deno.json")],
     ...["--outdir", folder, entry],
   ]);
-  const names = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
-  const requireChunk = await findRequireChunk(folder, names);
-  for (const name of names) await dropIdleImport(join(folder, name), requireChunk);
+  const bundled = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
+  const requireChunk = await findRequireChunk(folder, bundled);
+  for (const name of bundled) await dropIdleImport(join(folder, name), requireChunk);
+  const names = await mergeChunks(folder, bundled, "cli.js");
   await makePricesLazy(folder, names);
+  await writeListedCommands(folder, names);
   if (release) await markRelease(join(folder, "cli.js"), release);
   return names;
+}
+
+/** Writes the commands as the help lists them into their chunk: it would load all commands. */
+async function writeListedCommands(folder: string, names: readonly string[]): Promise<void> {
+  const chunk = names.find((name) => name.startsWith("listed_commands-"));
+  if (chunk === undefined) throw new Error(`Cannot find the chunk of the help in ${folder}`);
+  const { LISTED_COMMANDS } = await import("../src/cli/listed_commands.ts");
+  await Deno.writeTextFile(
+    join(folder, chunk),
+    `export const LISTED_COMMANDS=${JSON.stringify(LISTED_COMMANDS)};\n`,
+  );
 }
 
 /** Says in a program which release it is: `thisRelease()` reads it. */

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
-import { COMMANDS } from "../src/cli/command_table.ts";
+import { loadAllCommands } from "../src/cli/command_table.ts";
 import { ROWS } from "./cli_table/rows.ts";
 import { testCliTable } from "./cli_table/run_table.ts";
 import { installCli } from "./harness/installed_cli.ts";
 import { skipSqld } from "./harness/sqld.ts";
 import { isThorough } from "./harness/thorough.ts";
+
+const COMMANDS = await loadAllCommands();
 
 /**
  * One contract: a command does the same over every kind of database, in a process and through a server. A server's client

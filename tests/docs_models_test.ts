@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { renderHelp } from "../src/cli/mod.ts";
-import { COMMANDS } from "../src/cli/command_table.ts";
+import { loadAllCommands } from "../src/cli/command_table.ts";
 import { createStyle } from "../src/cli/terminal/style.ts";
 import { DAY_MS } from "../src/kernel/clock.ts";
 import { bundledPrices } from "../src/pricing/catalog/bundled_prices.ts";
 import { MODEL_ENDS } from "./fixtures/model_ends.ts";
 import { readAllDocuments, ROOT } from "./harness/documents.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
+
+const COMMANDS = await loadAllCommands();
 
 /**
  * The models that documents, examples, help, messages and the demo name can be called: their makers offer them, and don't end
@@ -93,7 +95,7 @@ Deno.test("no example, message, default or model of the demo has ended or ends s
 Deno.test("neither the help of a command nor the API's document names a model that has ended or ends soon", async () => {
   const style = createStyle(false);
   for (const { name } of COMMANDS) {
-    assert.deepEqual(faultsOf(renderHelp(name, { columns: 100, style })), [], name);
+    assert.deepEqual(faultsOf(await renderHelp(name, { columns: 100, style })), [], name);
   }
   await using purser = await openTestPurser();
   const { body } = await purser.api("GET", "/openapi.json");

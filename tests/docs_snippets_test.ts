@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { parse, type ParseError } from "jsonc-parser";
 import { z } from "zod";
 import { builtInChannels } from "../plugins/mod.ts";
+import { loadAllCommands } from "../src/cli/command_table.ts";
 import { parseCommandLine } from "../src/cli/parse/parse_command_line.ts";
 import { keysKnownAt } from "../src/config/file/parse_config_file.ts";
 import { loadConfig } from "../src/config/mod.ts";
@@ -204,11 +205,12 @@ const words = (line: string) =>
 
 Deno.test("every command line of every document has a command and options that exist", async () => {
   const faults: string[] = [];
+  const commands = await loadAllCommands();
   let found = 0;
   const check = (line: string, place: string, isMention = false) => {
     found++;
     try {
-      parseCommandLine(words(line).slice(1));
+      parseCommandLine(words(line).slice(1), commands);
     } catch (error) {
       const { message } = error as Error;
       // A sentence may name a command without its arguments, or an option without its value.

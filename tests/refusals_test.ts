@@ -12,7 +12,7 @@ import { openTestPurser, rejection, type TestOptions, type TestPurser } from "./
 /** Refused calls: the model without a price and the nearest one with it, and the list of refusals with their facts. */
 
 const UNPRICED =
-  'Cannot make the model call: the budget “Day” ($5 per UTC day, all agents) needs a model with a known price, and none is known for MODEL (the nearest with one is NEAREST); add one to "prices" in the config, or set allow_unpriced of the budget';
+  "Cannot make the model call: the budget “Day” ($5 per UTC day, all agents) needs a model with a known price, and none is known for MODEL (the nearest with one is NEAREST); set it by purser prices set PROVIDER:MODEL --input … --output …, or set allow_unpriced of the budget";
 
 async function withPurser(
   test: (place: { purser: TestPurser; fake: FakeProvider }) => Promise<void>,

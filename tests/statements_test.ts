@@ -202,6 +202,7 @@ Deno.test("every total of a statement is the sum of its lines, for any amounts",
         sums,
         corrections: late.map((sum) => ({ ...sum, ofMonth: "2026-09" })),
         sharedCosts: pool.map((amount) => ({
+          of_month: null,
           source: "s",
           category: "fee",
           description: "",
@@ -261,7 +262,13 @@ Deno.test("a page of a statement escapes all names, has no script, and nothing f
       costNanoUsd: 1_234_500_000_001n,
     }],
     corrections: [],
-    sharedCosts: [{ source: name, category: "fee", description: name, amount_usd: "0.000000001" }],
+    sharedCosts: [{
+      of_month: null,
+      source: name,
+      category: "fee",
+      description: name,
+      amount_usd: "0.000000001",
+    }],
     before: undefined,
   });
   const html = renderStatementHtml(statement);

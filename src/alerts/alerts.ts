@@ -1,7 +1,13 @@
 import { and, asc, desc, eq, exists, inArray, isNotNull, lte, or, sql } from "drizzle-orm";
 import type { Alert, AlertDelivery, AlertPlanWindow } from "../contract/alerts/alerts.ts";
 import { DIMENSIONS, NAMED } from "../contract/costs/dimensions.ts";
-import { type AlertEvent, ASK_THRESHOLD, PLAN_THRESHOLD } from "../contract/values.ts";
+import {
+  type AlertEvent,
+  ASK_THRESHOLD,
+  isOfCalls,
+  PLAN_THRESHOLD,
+  UNEXPLAINED_THRESHOLD,
+} from "../contract/values.ts";
 import type { Notification } from "../delivery/channels/mod.ts";
 import { sha256Hex } from "../kernel/encoding.ts";
 import { toUsd } from "../kernel/money.ts";
@@ -91,7 +97,7 @@ export function windowEndOf({ thresholdType, windowStart, window, calendar }: Re
     const plan = planWindowOf(window);
     return plan ? Date.parse(plan.resets_at) : null;
   }
-  if (thresholdType === ASK_THRESHOLD || windowStart === null) return null;
+  if (!isOfCalls(thresholdType) || windowStart === null) return null;
   return windowOf(periodOf(thresholdType), windowStart, null, calendarIn(calendar)).resetsAt;
 }
 
@@ -134,8 +140,16 @@ export function toAlertRecord(row: RecordedRow, viewer: Viewer, now: number): Al
     ...stateOf(row, now, viewer),
     ...(counter && { counter }),
     ...reachesAtOf(row),
+    ...billOf(row),
     ...(row.budgetLimitNanoUsd !== null && { limit_usd: toUsd(row.budgetLimitNanoUsd) }),
   };
+}
+
+/** Returns the bill that an alert is about, by its claim; nothing of others, and of a test. */
+function billOf({ thresholdType, window }: RecordedRow): Pick<AlertRecord, "bill"> {
+  if (thresholdType !== UNEXPLAINED_THRESHOLD || window === null) return {};
+  const [reconciliation_id, source, month, ...account] = window.split("|") as [string, string, string];
+  return { bill: { reconciliation_id, source, month, account: account.join("|") || null } };
 }
 
 /** Returns whether a budget forecasts that its limit will be reached: see `warningsOf()`. */

@@ -6,6 +6,7 @@ import {
   type AlertEvent,
   ASK_THRESHOLD,
   type BudgetThreshold,
+  isOfCalls,
   PLAN_THRESHOLD,
   type ThresholdType,
 } from "../contract/values.ts";
@@ -61,6 +62,8 @@ export function describeAlert(
     ? describePlanAlert(record)
     : record.threshold_type === ASK_THRESHOLD
     ? describeAsking(record)
+    : !isOfCalls(record.threshold_type)
+    ? describeUnexplained(record)
     : record.reaches_at !== undefined
     ? describeForecast(record, record.threshold_type, largest)
     : describeSpending(record, record.threshold_type);
@@ -202,6 +205,27 @@ function describePlanAlert(
       `${rule_name}: ${value_pct}% of the ${plan.window} window of the ${plan.agent_id} plan used, threshold ${threshold_pct}%`,
     facts,
   };
+}
+
+/** Returns the title and the facts of an alert about a bill. */
+function describeUnexplained(
+  { rule_name, bill, value_usd, threshold_usd }: AlertRecord,
+): { title: string; facts: Fact[] } {
+  const threshold = `$${usd(threshold_usd!)}`;
+  const facts: Fact[] = [{ label: "Rule", value: rule_name }, { label: "Threshold", value: threshold }];
+  if (!bill) {
+    facts.push({ label: "Test", value: "this checks that the channel works" });
+    return { title: `Test of alert rule ${rule_name}: nothing was compared`, facts };
+  }
+  const { source, month, account, reconciliation_id: id } = bill;
+  const name = `${source}${account === null ? "" : ` ${account}`}`;
+  facts.push(
+    { label: "Unexplained", value: `$${usd(value_usd!)}` },
+    { label: "Bill", value: `${name}, ${month}` },
+    { label: "See", value: `purser reconcile show ${id}` },
+  );
+  const unexplained = `$${usd(value_usd!)} of the bill of ${name} for ${month} are unexplained`;
+  return { title: `${rule_name}: ${unexplained}, more than ${threshold}`, facts };
 }
 
 /** Returns the share of a limit in percent, rounded to a tenth. */

@@ -11,7 +11,7 @@ import {
   type NameFields,
   nameIn,
 } from "../contract/costs/dimensions.ts";
-import { ASK_THRESHOLD, PLAN_THRESHOLD } from "../contract/values.ts";
+import { isOfCalls } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { type NanoUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
@@ -63,8 +63,7 @@ export async function explainAlert(
   if (!found) throw new PurserError("not_found", `Cannot find alert ${alertId} in the history`);
   const { row, alert } = found;
   const [causes, past] = await Promise.all([
-    row.isTest || row.thresholdType === PLAN_THRESHOLD || row.thresholdType === ASK_THRESHOLD ||
-      measuresPlan(row)
+    row.isTest || !isOfCalls(row.thresholdType) || measuresPlan(row)
       ? null
       : readCauses(ctx, row, alert, viewer),
     ctx.query.select().from(alerts)

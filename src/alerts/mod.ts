@@ -12,6 +12,7 @@ export {
   askNotifier,
   decideAlerts,
   firePlanRules,
+  fireUnexplained,
   readFired,
   warnOfBudgets,
 } from "./firing/decide_alerts.ts";

@@ -272,7 +272,7 @@ function budgetSentence(
     case "unpriced":
       return `${budget} needs a model with a known price${
         nameUnpriced(model)
-      }; add one to "prices" in the config, or set allow_unpriced of the budget`;
+      }; set it by purser prices set PROVIDER:MODEL --input … --output …, or set allow_unpriced of the budget`;
   }
 }
 

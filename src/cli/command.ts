@@ -11,7 +11,7 @@ import type { Terminal } from "./terminal/terminal.ts";
 
 /**
  * A command: its description, from which lines are parsed, help is rendered and words are completed, and its body.
- * Every command is loaded at start-up, so a command imports heavy modules dynamically, in its body.
+ * Help and completion load commands too, so a command imports heavy modules dynamically, in its body.
  */
 export type Command = CommandSpec & (WithConfig | WithoutConfig);
 

@@ -1,43 +1,4 @@
 import { type Command, flag, option, type OptionSpec } from "./command.ts";
-import { AGENT_COMMANDS } from "./commands/agents/agents.ts";
-import { RULE_COMMANDS } from "./commands/alerts/alert_rules.ts";
-import { alertsAck, alertsHistory, alertsResend } from "./commands/alerts/alerts_history.ts";
-import { APPROVAL_COMMANDS } from "./commands/approvals/approvals.ts";
-import { apply, audit } from "./commands/authored_commands.ts";
-import { backup, restore } from "./commands/backup/backup.ts";
-import {
-  BILL_COMMANDS,
-  EXPORT_COMMANDS,
-  RECONCILE_COMMANDS,
-  statement,
-  UPSTREAM_COMMANDS,
-} from "./commands/bills/bills.ts";
-import { BUDGET_COMMANDS } from "./commands/budgets/budgets.ts";
-import { channelsList, channelsTry, digest } from "./commands/channels/channels.ts";
-import { completions } from "./commands/completions.ts";
-import { CONFIG_COMMANDS } from "./commands/config/config.ts";
-import { cost } from "./commands/cost/cost.ts";
-import { costExplain } from "./commands/cost/cost_explain.ts";
-import { dashboard } from "./commands/dashboard.ts";
-import { demo } from "./commands/demo.ts";
-import { doctor } from "./commands/doctor.ts";
-import { capture, gatewayEnv, otlpEnv } from "./commands/env/env_commands.ts";
-import { GATE_COMMANDS, STATUSLINE_COMMANDS } from "./commands/gate/gate.ts";
-import { importCommand } from "./commands/import/import.ts";
-import { KEY_COMMANDS } from "./commands/keys/keys.ts";
-import { pricesShow, pricesUpdate } from "./commands/prices/prices.ts";
-import { PRICE_COMMANDS } from "./commands/prices/set_prices.ts";
-import { profilesAdd, profilesList, profilesRemove } from "./commands/profiles/profiles.ts";
-import { report } from "./commands/report/report.ts";
-import { reprice, repriceApply, repriceList, repriceUndo } from "./commands/reprice/reprice.ts";
-import { run } from "./commands/run.ts";
-import { SERVICE_COMMANDS } from "./commands/service/service.ts";
-import { serve } from "./commands/serve.ts";
-import { plans, sources } from "./commands/sources/sources.ts";
-import { sessionsList, sessionsShow } from "./commands/sessions/sessions.ts";
-import { stateExport } from "./commands/state/state_export.ts";
-import { stateImport } from "./commands/state/state_import.ts";
-import { stateReplay, stateShow } from "./commands/state/state_show.ts";
 
 /** The options that every command takes. */
 export const COMMON_OPTIONS: Readonly<Record<string, OptionSpec>> = {
@@ -50,64 +11,98 @@ export const COMMON_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   help: flag("Show help"),
 };
 
+const bills = () =>
+  import("./commands/bills/bills.ts").then((all) => [
+    ...all.BILL_COMMANDS,
+    ...all.RECONCILE_COMMANDS,
+    ...all.EXPORT_COMMANDS,
+    all.statement,
+    ...all.UPSTREAM_COMMANDS,
+  ]);
+const environment = () =>
+  import("./commands/env/env_commands.ts").then((all) => [all.gatewayEnv, all.otlpEnv, all.capture]);
+const gates = () =>
+  import("./commands/gate/gate.ts").then((all) => [...all.GATE_COMMANDS, ...all.STATUSLINE_COMMANDS]);
+const keys = () => import("./commands/keys/keys.ts").then((all) => all.KEY_COMMANDS);
+const sources = () => import("./commands/sources/sources.ts").then((all) => [all.sources, all.plans]);
+const channels = () =>
+  import("./commands/channels/channels.ts").then((all) => [all.channelsList, all.channelsTry, all.digest]);
+const authored = () => import("./commands/authored_commands.ts").then((all) => [all.apply, all.audit]);
+const backups = () => import("./commands/backup/backup.ts").then((all) => [all.backup, all.restore]);
+
 /**
- * Every command, in the order of the help. An option of one name has one type in all commands, so that it may stand
- * anywhere on the line.
+ * Loads the commands of each first word, in the order of the help. An option of one name has one type in all commands, so
+ * that it may stand anywhere on the line.
  */
-export const COMMANDS: readonly Command[] = [
-  run,
-  demo,
-  ...AGENT_COMMANDS,
-  sessionsList,
-  sessionsShow,
-  stateExport,
-  stateShow,
-  stateImport,
-  stateReplay,
-  cost,
-  costExplain,
-  importCommand,
+const LOADERS: Readonly<Record<string, () => Promise<readonly Command[]>>> = {
+  run: () => import("./commands/run.ts").then((all) => [all.run]),
+  demo: () => import("./commands/demo.ts").then((all) => [all.demo]),
+  agents: () => import("./commands/agents/agents.ts").then((all) => all.AGENT_COMMANDS),
+  sessions: () =>
+    import("./commands/sessions/sessions.ts").then((all) => [all.sessionsList, all.sessionsShow]),
+  state: () =>
+    Promise.all([
+      import("./commands/state/state_export.ts"),
+      import("./commands/state/state_show.ts"),
+      import("./commands/state/state_import.ts"),
+    ]).then(([out, shown, back]) => [out.stateExport, shown.stateShow, back.stateImport, shown.stateReplay]),
+  cost: () =>
+    Promise.all([import("./commands/cost/cost.ts"), import("./commands/cost/cost_explain.ts")])
+      .then(([{ cost }, { costExplain }]) => [cost, costExplain]),
+  import: () => import("./commands/import/import.ts").then((all) => [all.importCommand]),
   sources,
-  plans,
-  report,
-  ...BILL_COMMANDS,
-  ...RECONCILE_COMMANDS,
-  ...EXPORT_COMMANDS,
-  statement,
-  reprice,
-  repriceList,
-  repriceApply,
-  repriceUndo,
-  pricesShow,
-  ...PRICE_COMMANDS,
-  pricesUpdate,
-  ...UPSTREAM_COMMANDS,
-  ...BUDGET_COMMANDS,
-  ...APPROVAL_COMMANDS,
-  ...RULE_COMMANDS,
-  alertsHistory,
-  alertsAck,
-  alertsResend,
-  channelsList,
-  channelsTry,
-  digest,
-  ...KEY_COMMANDS,
-  profilesList,
-  profilesAdd,
-  profilesRemove,
-  ...CONFIG_COMMANDS,
-  gatewayEnv,
-  otlpEnv,
-  ...GATE_COMMANDS,
-  capture,
-  ...STATUSLINE_COMMANDS,
-  dashboard,
-  apply,
-  audit,
-  doctor,
-  backup,
-  restore,
-  completions,
-  serve,
-  ...SERVICE_COMMANDS,
-];
+  plans: sources,
+  report: () => import("./commands/report/report.ts").then((all) => [all.report]),
+  bills,
+  reconcile: bills,
+  export: bills,
+  statement: bills,
+  reprice: () =>
+    import("./commands/reprice/reprice.ts")
+      .then((all) => [all.reprice, all.repriceList, all.repriceApply, all.repriceUndo]),
+  prices: () =>
+    Promise.all([import("./commands/prices/prices.ts"), import("./commands/prices/set_prices.ts")])
+      .then(([all, { PRICE_COMMANDS }]) => [all.pricesShow, ...PRICE_COMMANDS, all.pricesUpdate]),
+  upstreams: bills,
+  budgets: () => import("./commands/budgets/budgets.ts").then((all) => all.BUDGET_COMMANDS),
+  approvals: () => import("./commands/approvals/approvals.ts").then((all) => all.APPROVAL_COMMANDS),
+  alerts: () =>
+    Promise.all([import("./commands/alerts/alert_rules.ts"), import("./commands/alerts/alerts_history.ts")])
+      .then(([rules, all]) => [
+        ...rules.RULE_COMMANDS,
+        ...[all.alertsHistory, all.alertsAck, all.alertsResend],
+      ]),
+  channels,
+  digest: channels,
+  keys,
+  whoami: keys,
+  profiles: () =>
+    import("./commands/profiles/profiles.ts")
+      .then((all) => [all.profilesList, all.profilesAdd, all.profilesRemove]),
+  config: () => import("./commands/config/config.ts").then((all) => all.CONFIG_COMMANDS),
+  gateway: environment,
+  otlp: environment,
+  gate: gates,
+  capture: environment,
+  statusline: gates,
+  dashboard: () => import("./commands/dashboard.ts").then((all) => [all.dashboard]),
+  apply: authored,
+  audit: authored,
+  doctor: () => import("./commands/doctor.ts").then((all) => [all.doctor]),
+  backup: backups,
+  restore: backups,
+  completions: () => import("./commands/completions.ts").then((all) => [all.completions]),
+  serve: () => import("./commands/serve.ts").then((all) => [all.serve]),
+  service: () => import("./commands/service/service.ts").then((all) => all.SERVICE_COMMANDS),
+};
+
+/** Loads the commands whose names begin with a word; there are none if it begins no command. */
+export async function loadCommands(word = ""): Promise<readonly Command[]> {
+  if (!Object.hasOwn(LOADERS, word)) return [];
+  return (await LOADERS[word]!()).filter(({ name }) => name.split(" ")[0] === word);
+}
+
+/** Loads every command, in the order of the help. */
+export async function loadAllCommands(): Promise<readonly Command[]> {
+  return (await Promise.all(Object.keys(LOADERS).map(loadCommands))).flat();
+}

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path/posix";
+import { loadAllCommands, loadCommands } from "./command_table.ts";
 
 const ROOT = new URL("../..", import.meta.url).pathname;
 
-/** Modules that are light enough for every start: `--help` loads all of them. */
+/** Modules that are light enough for the help and for completion, which may load all commands. */
 const LIGHT =
   /^(cli\.ts|src\/(cli|config|kernel|redaction\/values)\/.*|src\/contract\/(budgets\/subjects|calendars\/(calendar_input|zones)|issue_message|limits|windows|costs\/(dimensions|stated_costs)|tags\/tags|values)\.ts)$/;
 
@@ -28,8 +29,24 @@ async function loadedBy(path: string, seen = new Set<string>()): Promise<Set<str
   return seen;
 }
 
-Deno.test("the commands' heavy modules are imported in their bodies, so that --help doesn't load them", async () => {
+Deno.test("a line loads the commands of its first word, whose heavy modules are imported in their bodies", async () => {
   const loaded = await loadedBy("cli.ts");
-  assert.ok(loaded.has("src/cli/commands/alerts/alert_rules.ts"), "the scan follows imports");
+  assert.ok(loaded.has("src/cli/command_table.ts"), "the scan follows imports");
+  assert.deepEqual([...loaded].filter((path) => path.startsWith("src/cli/commands/")), []);
+  const table = await Deno.readTextFile(join(ROOT, "src/cli/command_table.ts"));
+  for (const [, path] of table.matchAll(/\bimport\("\.\/([^"]+)"\)/g)) {
+    await loadedBy(`src/cli/${path}`, loaded);
+  }
+  assert.ok(loaded.has("src/cli/commands/alerts/alert_rules.ts"), "the scan follows dynamic imports");
   assert.deepEqual([...loaded].filter((path) => !LIGHT.test(path)), []);
+});
+
+Deno.test("the commands of a first word are together in the help, and each is loaded by it alone", async () => {
+  const all = await loadAllCommands();
+  for (const word of new Set(all.map(({ name }) => name.split(" ")[0]!))) {
+    const own = await loadCommands(word);
+    assert.deepEqual(own, all.filter(({ name }) => name.split(" ")[0] === word));
+    assert.deepEqual(own, all.slice(all.indexOf(own[0]!), all.indexOf(own[0]!) + own.length));
+  }
+  for (const word of [undefined, "", "constructor", "x"]) assert.deepEqual(await loadCommands(word), []);
 });

@@ -315,7 +315,7 @@ acme:日本語                             no price             1   1,200       
   assert.equal(
     err,
     "warning: 1 call without a known price counts as $0 here: " +
-      'add the model to "prices" in the config, then run purser reprice --unpriced\n',
+      "set it by purser prices set PROVIDER:MODEL --input … --output …, then run purser reprice --unpriced\n",
   );
 });
 

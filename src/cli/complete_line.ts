@@ -5,7 +5,7 @@ import { systemClock } from "../kernel/clock.ts";
 import { loadConfig, openProfiles } from "../config/mod.ts";
 import { silentLog } from "../kernel/log.ts";
 import { escapeText } from "./terminal/escape_text.ts";
-import type { Command, LiveValue, OptionSpec, Values } from "./command.ts";
+import type { CommandSpec, LiveValue, OptionSpec, Values } from "./command.ts";
 import { EXIT } from "./exit_code.ts";
 import type { MainOptions } from "./mod.ts";
 import { idInPath } from "./parse/command_id.ts";
@@ -13,8 +13,8 @@ import { describeRule } from "./render/describe_rule.ts";
 import { formatCost } from "./render/format_cost.ts";
 import { countOf, formatTime } from "./render/format_values.ts";
 import { cutText } from "./terminal/text_width.ts";
-import { COMMANDS, COMMON_OPTIONS } from "./command_table.ts";
-import { ALL_OPTIONS, findCommand, optionName } from "./parse/parse_command_line.ts";
+import { COMMON_OPTIONS, loadAllCommands, loadCommands } from "./command_table.ts";
+import { allOptions, findCommand, optionName } from "./parse/parse_command_line.ts";
 import { openConnection } from "./run_command.ts";
 
 /** The timeout of live values: the user is waiting at the prompt. */
@@ -33,7 +33,9 @@ const FILES = ":files";
  * the candidates that it has found, within about a second.
  */
 export async function completeLine(words: readonly string[], options: MainOptions): Promise<number> {
-  const cursor = readCursor(words);
+  const isName = (words.length === 1 || words[0] === "help") && !words.some((word) => word.startsWith("-"));
+  const own = isName ? (await import("./listed_commands.ts")).LISTED_COMMANDS : await loadCommands(words[0]);
+  const cursor = readCursor(words, own.length > 0 ? own : await loadAllCommands());
   const { values, typed, lead } = cursor;
   const fixed = [...values.oneOf ?? [], ...values.some ?? []].map((value) => ({ value, description: "" }));
   const offers = [...cursor.words, ...fixed, ...await readLive(cursor, options)]
@@ -261,7 +263,7 @@ interface Offer {
 
 /** A partial command line; it may be invalid. */
 interface TypedLine {
-  command: Command | undefined;
+  command: CommandSpec | undefined;
   /** The arguments after the command's own words. */
   args: readonly string[];
   /** The last value of each option. */
@@ -269,10 +271,10 @@ interface TypedLine {
 }
 
 /** Returns the completions of the last word, which may be empty. */
-export function readCursor(words: readonly string[]): Cursor {
+export function readCursor(words: readonly string[], commands: readonly CommandSpec[]): Cursor {
   const typed = words.at(-1) ?? "";
-  const { positionals, options, waiting, isClosed } = readBefore(words.slice(0, -1));
-  const command = positionals[0] === "help" ? undefined : findCommand(positionals);
+  const { positionals, options, waiting, isClosed } = readBefore(words.slice(0, -1), commands);
+  const command = positionals[0] === "help" ? undefined : findCommand(positionals, commands);
   const args = command ? positionals.slice(command.name.split(" ").length) : [];
   const cursor: Cursor = { typed, lead: "", values: {}, words: [], line: { command, args, options } };
   if (waiting) return { ...cursor, values: waiting.values ?? {} };
@@ -280,18 +282,23 @@ export function readCursor(words: readonly string[]): Cursor {
   const assigned = isClosed ? null : /^--([^=]+)=(.*)$/s.exec(typed);
   if (assigned) {
     const [, name, value] = assigned as unknown as [string, string, string];
-    return { ...cursor, lead: `--${name}=`, typed: value, values: specOf(name, command)?.values ?? {} };
+    return {
+      ...cursor,
+      lead: `--${name}=`,
+      typed: value,
+      values: specOf(name, command, commands)?.values ?? {},
+    };
   }
   if (typed.startsWith("-") && !isClosed) return { ...cursor, words: optionsOf(command, options) };
-  if (!command) return { ...cursor, words: nextWords(positionals) };
+  if (!command) return { ...cursor, words: nextWords(positionals, commands) };
   const last = command.args.at(-1);
   const next = command.args[args.length] ?? (last?.isRepeated ? last : undefined);
   if (next) return { ...cursor, values: next.values ?? {} };
   // After the last argument, options are offered, and the words of longer commands: `cost explain`.
-  return { ...cursor, words: [...nextWords(positionals), ...optionsOf(command, options)] };
+  return { ...cursor, words: [...nextWords(positionals, commands), ...optionsOf(command, options)] };
 }
 
-function readBefore(words: readonly string[]) {
+function readBefore(words: readonly string[], commands: readonly CommandSpec[]) {
   const positionals: string[] = [];
   const options = new Map<string, string>();
   let waiting: OptionSpec | undefined;
@@ -305,7 +312,7 @@ function readBefore(words: readonly string[]) {
     } else if (word === "--" && !isClosed) isClosed = true;
     else if (option) {
       const [, name, value] = option as unknown as [string, string, string | undefined];
-      const spec = specOf(name, findCommand(positionals));
+      const spec = specOf(name, findCommand(positionals, commands), commands);
       if (value === undefined && spec?.type === "string") {
         waiting = spec;
         waitingName = name;
@@ -316,18 +323,22 @@ function readBefore(words: readonly string[]) {
 }
 
 /** Returns an option of a command, else one of that name of any command. */
-function specOf(given: string, command: Command | undefined): OptionSpec | undefined {
+function specOf(
+  given: string,
+  command: CommandSpec | undefined,
+  commands: readonly CommandSpec[],
+): OptionSpec | undefined {
   const name = optionName(given);
-  const options = command && Object.hasOwn(command.options, name) ? command.options : ALL_OPTIONS;
+  const options = command && Object.hasOwn(command.options, name) ? command.options : allOptions(commands);
   return Object.hasOwn(options, name) ? options[name] : undefined;
 }
 
 /** Returns the options of a command, its own first. A flag that is given is not offered again. */
-function optionsOf(command: Command | undefined, given: ReadonlyMap<string, string>): Offer[] {
+function optionsOf(command: CommandSpec | undefined, given: ReadonlyMap<string, string>): Offer[] {
   const known = {
     ...command?.options,
     ...COMMON_OPTIONS,
-    ...(command ? {} : { version: ALL_OPTIONS.version! }),
+    ...(command ? {} : { version: allOptions([]).version! }),
   };
   return Object.entries(known)
     .filter(([name, { type, deprecated }]) => !deprecated && (type === "string" || !given.has(name)))
@@ -335,24 +346,24 @@ function optionsOf(command: Command | undefined, given: ReadonlyMap<string, stri
 }
 
 /** Returns the next word of the commands that begin with these words. */
-function nextWords(words: readonly string[]): Offer[] {
+function nextWords(words: readonly string[], commands: readonly CommandSpec[]): Offer[] {
   const isHelp = words[0] === "help";
   const begun = isHelp ? words.slice(1) : words;
   const offers = new Map<string, string>();
-  for (const { name, summary, deprecated } of COMMANDS) {
+  for (const { name, summary, deprecated } of commands) {
     if (deprecated) continue;
     const parts = name.split(" ");
     const next = parts[begun.length];
     if (next === undefined || begun.some((word, index) => word !== parts[index])) continue;
     const isGroup = parts.length > begun.length + 1;
-    offers.set(next, isGroup ? verbsOf(parts.slice(0, begun.length + 1).join(" ")) : summary);
+    offers.set(next, isGroup ? verbsOf(parts.slice(0, begun.length + 1).join(" "), commands) : summary);
   }
   if (words.length === 0) offers.set("help", "Show help");
   return [...offers].map(([value, description]) => ({ value, description }));
 }
 
 /** Lists the verbs of a group: `list, show, set, remove`. */
-function verbsOf(group: string): string {
-  return COMMANDS.filter(({ name, deprecated }) => name.startsWith(`${group} `) && !deprecated)
+function verbsOf(group: string, commands: readonly CommandSpec[]): string {
+  return commands.filter(({ name, deprecated }) => name.startsWith(`${group} `) && !deprecated)
     .map(({ name }) => name.slice(group.length + 1)).join(", ");
 }

@@ -4,9 +4,11 @@ import assert from "node:assert/strict";
 import { nearestName } from "../kernel/nearest_name.ts";
 import { memoryTerminal } from "../../tests/harness/memory_terminal.ts";
 import { openTestBooks } from "../../tests/harness/test_books.ts";
-import { COMMANDS } from "./command_table.ts";
+import { loadAllCommands } from "./command_table.ts";
 import { main } from "./mod.ts";
 import { readCursor } from "./complete_line.ts";
+
+const COMMANDS = await loadAllCommands();
 
 type Books = Awaited<ReturnType<typeof openTestBooks>>;
 
@@ -166,7 +168,7 @@ Deno.test("readCursor() reads the target that the line selects, at any position"
     "show",
     "--json",
     "he",
-  ]);
+  ], COMMANDS);
   assert.deepEqual([...line.options], [["db", "x.db"], ["server", "http://a"], ["json", ""]]);
   assert.deepEqual(values, { live: "agent" });
 });

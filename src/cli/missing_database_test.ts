@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { inDirectory } from "../../tests/harness/in_directory.ts";
 import type { Command } from "./command.ts";
-import { COMMANDS } from "./command_table.ts";
+import { loadAllCommands } from "./command_table.ts";
 import { EXIT } from "./exit_code.ts";
 import { main } from "./mod.ts";
 import { memoryTerminal } from "../../tests/harness/memory_terminal.ts";
+
+const COMMANDS = await loadAllCommands();
 
 /** A named database that is missing: probably a mistyped path, which no command that reads may create. */
 

@@ -1,7 +1,8 @@
 import { MAX_ISSUES } from "../contract/limits.ts";
+import { findDefaultDatabase } from "../config/mod.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { EXIT, exitCodeOf } from "./exit_code.ts";
-import { parseCommandLine } from "./parse/parse_command_line.ts";
+import { readCommandLine } from "./parse/parse_command_line.ts";
 import { createStyle, type Style } from "./terminal/style.ts";
 import { BrokenPipeError, type Output, type Terminal } from "./terminal/terminal.ts";
 import type { Connect } from "./run_command.ts";
@@ -9,8 +10,8 @@ import { messageOf, PurserError, STATUS } from "../kernel/errors.ts";
 import { createSecrets, type Secrets } from "../redaction/values/mod.ts";
 import { escapeJson, escapeLines, escapeText, guardTerminal } from "./terminal/escape_text.ts";
 import { UsageError } from "./parse/usage_error.ts";
-import { type Command, type OptionSpec, usageOfArg } from "./command.ts";
-import { COMMANDS, COMMON_OPTIONS } from "./command_table.ts";
+import { type Command, type CommandSpec, type OptionSpec, usageOfArg } from "./command.ts";
+import { COMMON_OPTIONS, loadCommands } from "./command_table.ts";
 import type { Release } from "../kernel/version.ts";
 import { countOf } from "./render/format_values.ts";
 import { wrapText } from "./terminal/wrap_text.ts";
@@ -47,7 +48,7 @@ export async function main(argv: readonly string[], options: MainOptions): Promi
     return await completeLine(argv.slice(argv[1] === "--" ? 2 : 1), { ...options, terminal });
   }
   try {
-    const line = parseCommandLine(argv);
+    const line = await readCommandLine(argv);
     switch (line.kind) {
       case "version": {
         const { VERSION } = await import("../kernel/version.ts");
@@ -100,9 +101,9 @@ function nameOptions(error: unknown, { options }: Command): unknown {
 }
 
 async function helpFor(topic: string, output: Output, env: MainOptions["env"]): Promise<string> {
-  const { findDefaultDatabase } = await import("../config/mod.ts");
   const style = createStyle(output.hasColour);
-  return renderHelp(topic, { columns: output.columns, style, database: findDefaultDatabase(env) }) + "\n";
+  const database = findDefaultDatabase(env);
+  return await renderHelp(topic, { columns: output.columns, style, database }) + "\n";
 }
 
 /** Writes an error to standard error: one sentence and a hint, or the problem document as JSON. */
@@ -199,7 +200,7 @@ interface Layout {
 }
 
 /** Renders the help of all commands, a group of commands, or one. */
-export function renderHelp(
+export async function renderHelp(
   topic: string,
   { columns = DEFAULT_COLUMNS, style, database }: {
     columns: number | undefined;
@@ -207,15 +208,17 @@ export function renderHelp(
     /** The path of the default database. */
     database?: string;
   },
-): string {
+): Promise<string> {
   const layout = { columns: Math.max(40, Math.min(columns, 100)), style };
-  const command = COMMANDS.find(({ name }) => name === topic);
-  if (command) return commandHelp(command, layout);
-  if (topic === "") return overview(COMMANDS.filter(({ deprecated }) => !deprecated), layout, database);
-  return groupHelp(topic, COMMANDS.filter(({ name }) => name.startsWith(`${topic} `)), layout);
+  if (topic === "") {
+    return overview((await import("./listed_commands.ts")).LISTED_COMMANDS, layout, database);
+  }
+  const commands = await loadCommands(topic.split(" ")[0]);
+  const command = commands.find(({ name }) => name === topic);
+  return command ? commandHelp(command, layout) : groupHelp(topic, commands, layout);
 }
 
-function overview(commands: readonly Command[], layout: Layout, database: string | undefined): string {
+function overview(commands: readonly CommandSpec[], layout: Layout, database: string | undefined): string {
   return sections([
     prose(
       "Purser runs LLM agents, books every model call in an exact ledger, and stops a run at its budget.",
@@ -283,7 +286,7 @@ function usage(line: string, { style }: Layout): string {
   return `${style.bold("Usage:")} purser ${line}`;
 }
 
-function usageRow({ name, args, summary, deprecated }: Command): Row {
+function usageRow({ name, args, summary, deprecated }: CommandSpec): Row {
   return [
     [name, ...args.map(usageOfArg)].join(" "),
     deprecated ? `Deprecated: write ${deprecated}` : summary,

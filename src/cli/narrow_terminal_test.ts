@@ -2,11 +2,13 @@ import assert from "node:assert/strict";
 import { stripVTControlCharacters } from "node:util";
 import { memoryTerminal } from "../../tests/harness/memory_terminal.ts";
 import { openTestBooks } from "../../tests/harness/test_books.ts";
-import { COMMANDS } from "./command_table.ts";
+import { loadAllCommands } from "./command_table.ts";
 import { renderChecks } from "./commands/doctor.ts";
 import { renderHelp } from "./mod.ts";
 import { createStyle } from "./terminal/style.ts";
 import { textWidth } from "./terminal/text_width.ts";
+
+const COMMANDS = await loadAllCommands();
 
 /** Ids of the usual length. They are shown whole, because other commands need them. */
 const LONG_SESSION = "ses_01m7zt844a0gywfm8qnjf133zc";
@@ -115,11 +117,11 @@ Deno.test("no table shows a part of an amount, however narrow the terminal is", 
   assert.ok(out.includes(`${spent} of $0.00001 `), out);
 });
 
-Deno.test("help fits a terminal of 40 columns, but for command lines", () => {
+Deno.test("help fits a terminal of 40 columns, but for command lines", async () => {
   const style = createStyle(false);
   const topics = ["", ...new Set(COMMANDS.flatMap(({ name }) => [name, name.split(" ")[0]!]))];
   for (const topic of topics) {
-    const [help, examples = ""] = renderHelp(topic, { columns: 40, style }).split(
+    const [help, examples = ""] = (await renderHelp(topic, { columns: 40, style })).split(
       /^(?:Examples?|First steps):$/m,
     );
     for (const line of help!.split("\n")) {

@@ -80,6 +80,9 @@ export const CostStatement = z.object({
     description: "Late calls and adjustments of earlier months whose statements were issued before",
   }),
   shared_costs: z.array(z.object({
+    of_month: z.string().nullable().openapi({
+      description: "Of a correction: the month that was closed before it came",
+    }),
     source: z.string(),
     category: z.string(),
     description: z.string(),

@@ -106,8 +106,11 @@ export type ThresholdType = typeof THRESHOLD_TYPES[number];
 /** The threshold type of rules about the share that is used of a plan's window. */
 export const PLAN_THRESHOLD = "plan_window_pct";
 
+/** The threshold type of rules about what nothing explains of a provider's bill. */
+export const UNEXPLAINED_THRESHOLD = "unexplained_above";
+
 /** The threshold types of alert rules. */
-export const RULE_THRESHOLDS = [...THRESHOLD_TYPES, PLAN_THRESHOLD] as const;
+export const RULE_THRESHOLDS = [...THRESHOLD_TYPES, PLAN_THRESHOLD, UNEXPLAINED_THRESHOLD] as const;
 export type RuleThreshold = typeof RULE_THRESHOLDS[number];
 
 /** The threshold types of alerts that a budget warns by. */
@@ -126,6 +129,11 @@ export type BudgetThreshold = typeof BUDGET_THRESHOLDS[number];
 
 /** The threshold type of the alert by which a budget asks for more. */
 export const ASK_THRESHOLD = "budget_ask_usd";
+
+/** Returns whether a threshold is of the spending of calls in a period. */
+export const isOfCalls = (
+  type: RuleThreshold | BudgetThreshold | typeof ASK_THRESHOLD,
+): type is ThresholdType | BudgetThreshold => /per_\w+_usd$/.test(type);
 
 /** An alert rule fires again after each cooldown, or once for each run, session, day or month. */
 export const REPEATS = ["cooldown", "once_per_window"] as const;
@@ -215,6 +223,15 @@ export type KeyStatus = typeof KEY_STATUSES[number];
 export const AUDIT_ACTORS = ["key", "session", "local", "code", "anonymous"] as const;
 export type AuditActor = typeof AUDIT_ACTORS[number];
 
+/**
+ * The states of a line of a bill. `closed` was replaced after its month was closed: it still counts there, and its `reversal` counts in
+ * the next open month.
+ */
+export const BILL_LINE_STATES = ["current", "replaced", "closed", "reversal"] as const;
+export type BillLineState = typeof BILL_LINE_STATES[number];
+/** The states of the lines that count in their month. */
+export const COUNTED_LINE_STATES = ["current", "closed", "reversal"] as const;
+
 /** The kinds of things whose changes the audit log keeps. */
 export const AUDIT_KINDS = [
   "budget",
@@ -227,6 +244,7 @@ export const AUDIT_KINDS = [
   "period",
   "reconciliation",
   "upstream",
+  "statement",
 ] as const;
 export type AuditKind = typeof AUDIT_KINDS[number];
 
@@ -247,6 +265,7 @@ export const AUDIT_ACTIONS = [
   "denied",
   "closed",
   "reopened",
+  "issued",
 ] as const;
 export type AuditAction = typeof AUDIT_ACTIONS[number];
 

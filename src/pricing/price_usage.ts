@@ -31,40 +31,35 @@ export function priceLines(rates: Rates, usage: Usage): PriceLine[] {
   const tier = tierFor(rates, usage.inputTokens);
   const leaves = leavesOf(usage);
   const detail = (name: UsageDetail) => tier.details?.[name] ?? null;
-  const lines: [part: string, quantity: number, rate: bigint | null][] = [
-    ["input_tokens", leaves.input, tier.input],
-    ["input_audio_tokens", leaves.inputAudio, detail("input_audio_tokens")],
-    ["input_image_tokens", leaves.inputImage, detail("input_image_tokens")],
-    ["input_video_tokens", leaves.inputVideo, detail("input_video_tokens")],
-    ["cache_read_tokens", leaves.cacheRead, tier.cacheRead],
-    ["cache_read_audio_tokens", leaves.cacheReadAudio, detail("cache_read_audio_tokens")],
-    ["cache_read_image_tokens", leaves.cacheReadImage, detail("cache_read_image_tokens")],
-    ["cache_write_tokens", leaves.cacheWrite, tier.cacheWrite],
-    ["cache_write_1h_tokens", leaves.cacheWrite1h, tier.cacheWrite1h],
-    ["cache_write_12h_tokens", leaves.cacheWrite12h, detail("cache_write_12h_tokens")],
-    ["output_tokens", leaves.output, tier.output],
-    ["reasoning_tokens", leaves.reasoning, tier.reasoning],
-    ["output_audio_tokens", leaves.outputAudio, detail("output_audio_tokens")],
-    ["output_image_tokens", leaves.outputImage, detail("output_image_tokens")],
-    ["output_video_tokens", leaves.outputVideo, detail("output_video_tokens")],
-    ...COUNTS.map((name): [string, number, bigint | null] => [
-      name,
-      usage.details?.[name] ?? 0,
-      detail(name),
-    ]),
-    ["requests", tier.request ? 1 : 0, tier.request ?? null],
-    [SEARCH_CONTEXT, isContextUnknown(tier, usage) ? 1 : 0, null],
-  ];
+  const lines: PriceLine[] = [];
+  // Most parts are 0, and exports split millions of calls.
+  const add = (part: string, quantity: number, rate: bigint | null) => {
+    if (quantity > 0) lines.push({ part, quantity, rate });
+  };
+  add("input_tokens", leaves.input, tier.input);
+  add("input_audio_tokens", leaves.inputAudio, detail("input_audio_tokens"));
+  add("input_image_tokens", leaves.inputImage, detail("input_image_tokens"));
+  add("input_video_tokens", leaves.inputVideo, detail("input_video_tokens"));
+  add("cache_read_tokens", leaves.cacheRead, tier.cacheRead);
+  add("cache_read_audio_tokens", leaves.cacheReadAudio, detail("cache_read_audio_tokens"));
+  add("cache_read_image_tokens", leaves.cacheReadImage, detail("cache_read_image_tokens"));
+  add("cache_write_tokens", leaves.cacheWrite, tier.cacheWrite);
+  add("cache_write_1h_tokens", leaves.cacheWrite1h, tier.cacheWrite1h);
+  add("cache_write_12h_tokens", leaves.cacheWrite12h, detail("cache_write_12h_tokens"));
+  add("output_tokens", leaves.output, tier.output);
+  add("reasoning_tokens", leaves.reasoning, tier.reasoning);
+  add("output_audio_tokens", leaves.outputAudio, detail("output_audio_tokens"));
+  add("output_image_tokens", leaves.outputImage, detail("output_image_tokens"));
+  add("output_video_tokens", leaves.outputVideo, detail("output_video_tokens"));
+  for (const name of COUNTS) add(name, usage.details?.[name] ?? 0, detail(name));
+  add("requests", tier.request ? 1 : 0, tier.request ?? null);
+  add(SEARCH_CONTEXT, isContextUnknown(tier, usage) ? 1 : 0, null);
   for (const [name, quantity] of Object.entries(usage.others ?? {})) {
     const isPriced = name === CACHE_WRITE_LIFETIME && tier.cacheWrite1h === tier.cacheWrite;
-    if (!isPriced) lines.push([name, quantity, null]);
+    if (!isPriced) add(name, quantity, null);
   }
-  const own = lines.filter(([, quantity]) => quantity > 0).map(([part, quantity, rate]) => ({
-    part,
-    quantity,
-    rate,
-  }));
-  return usage.models ? [...own, ...usage.models.flatMap((one) => linesOfModel(rates, one))] : own;
+  if (usage.models) lines.push(...usage.models.flatMap((one) => linesOfModel(rates, one)));
+  return lines;
 }
 
 function linesOfModel(rates: Rates, { model, usage }: NonNullable<Usage["models"]>[number]): PriceLine[] {

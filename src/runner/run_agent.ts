@@ -273,7 +273,7 @@ function checkBudget(
         formatUsd(agent.costBudgetNanoUsd)
       }: no price is known for ` +
         `${provider}:${modelId}${nearest === undefined ? "" : ` (the nearest with one is ${nearest})`}; ` +
-        `add one to "prices" in the config, or set allow_unpriced`,
+        `set it by purser prices set ${provider}:${modelId} --input … --output …, or set allow_unpriced`,
     );
   }
   const { costBudgetNanoUsd: limitNanoUsd, budgetMode: mode, allowUnpriced } = agent;

@@ -96,6 +96,25 @@ Deno.test("a FOCUS file of a cloud is imported once; each further one by its own
   assert.match((await run(place, "list")).out, /focus .* done/);
 });
 
+Deno.test("a file that another one has replaced since is imported again, and so is one whose columns are read otherwise", async () => {
+  await using place = await newPlace();
+  const fileOf = (name: string, rows: string) => write(place, name, `Day,Model,Cost,Other\n${rows}`);
+  const columns = "starts_at=Day,model=Model,amount=Cost";
+  const first = await fileOf("a.csv", "2026-11-02,m,1,9\n2026-11-03,m,2,9\n");
+  const second = await fileOf("b.csv", "2026-11-02,m,5,9\n2026-11-03,m,2,9\n2026-11-04,m,7,9\n");
+  const month = ["--month", "2026-11"];
+  const load = async (path: string, of = columns) =>
+    (await run(place, "import", "csv", "--file", path, "--columns", of, ...month)).out.split("\n")[0]!;
+  const sums = async () => (await json(place, "lines", ...month)).sums;
+  assert.equal(await load(first), "Imported 2 lines of csv: 2 new, 0 replaced");
+  assert.equal(await load(second), "Imported 3 lines of csv: 1 new, 1 replaced");
+  assert.equal(await load(first), "Imported 2 lines of csv: 0 new, 2 replaced");
+  assert.deepEqual(await sums(), { USD: "3" });
+  assert.match(await load(first), /^The file was imported before, .*: nothing was changed$/);
+  assert.match(await load(first, columns.replace("Cost", "Other")), /: 0 new, 2 replaced$/);
+  assert.deepEqual(await sums(), { USD: "18" });
+});
+
 Deno.test("a later file of a whole month replaces the lines that it has no more", async () => {
   await using place = await newPlace();
   await json(

@@ -7,6 +7,7 @@ import { DAY_MS, HOUR_MS } from "../../src/kernel/clock.ts";
 import { type ModelCall, recordCalls, recordPrices, recordUpstreams } from "../../src/ledger/mod.ts";
 import { priceCall } from "../../src/calls/make_call.ts";
 import { usageOf } from "../../src/pricing/mod.ts";
+import { databaseKinds } from "../harness/databases.ts";
 import { modelCall } from "../harness/model_calls.ts";
 import { openTestBooks } from "../harness/test_books.ts";
 
@@ -123,3 +124,34 @@ export const CALL_USD = 0.0045;
 /** Returns the amounts by cause. */
 export const causesOf = ({ causes }: ReconciliationDetail) =>
   Object.fromEntries(causes.map(({ cause, amount_usd }) => [cause, Number(amount_usd.toFixed(9))]));
+
+export type Bills = Awaited<ReturnType<typeof openBills>>;
+
+/** Defines a test on a database in memory and on PostgreSQL. */
+export function testBills(sentence: string, body: (bills: Bills) => Promise<void>): void {
+  for (const { name, ignore, create } of databaseKinds()) {
+    if (name !== "memory" && name !== "postgres") continue;
+    Deno.test({
+      name: `${name}: ${sentence}`,
+      ignore,
+      async fn() {
+        await using database = name === "postgres" ? await create() : undefined;
+        await using bills = await openBills(database && { dbUrl: await database.address!() });
+        await body(bills);
+      },
+    });
+  }
+}
+
+/** Books an estimate, and imports the bill that proves its counts. */
+export async function estimate(bills: Bills): Promise<void> {
+  const usage = (part: string, quantity: string) =>
+    line({ series: "usage", endsAt: OCTOBER + 60_000, part, quantity });
+  await bills.book({ isEstimated: true, usage: usageOf({ inputTokens: 1_000, outputTokens: 40 }) });
+  await bills.importLines([
+    ...linesOf(1).filter(({ series }) => series === "cost"),
+    usage("requests", "1"),
+    usage("input_tokens", "1000"),
+    usage("output_tokens", "100"),
+  ]);
+}

@@ -8,6 +8,11 @@ export const ALERT_ROWS: readonly Row[] = [
     out: /^Added rule rule_\w+ Daily: /,
     keep: ["RULE", /(rule_\w+)/],
   },
+  {
+    line: "alerts add --name Bill --threshold-usd 5 --threshold-type unexplained_above --severity warning",
+    out: /^Added rule rule_\w+ Bill: warning at \$5 unexplained in a month of any bill, once per month\n/,
+  },
+  { line: "alerts remove Bill", out: /^Removed / },
   { line: "alerts add --name Daily --threshold-usd 0", code: 2, err: /without --threshold-type, --severity/ },
   {
     line: "alerts add --name D --threshold-usd 1 --threshold-type per_day_usd --severity warn",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
-import { COMMANDS } from "../../src/cli/command_table.ts";
+import { loadAllCommands } from "../../src/cli/command_table.ts";
 import { splitLine } from "../harness/split_line.ts";
 import { readEnvironment } from "../../src/config/mod.ts";
 import { denoCacheVariables } from "../harness/cache_variables.ts";
@@ -10,6 +10,8 @@ import { isThorough } from "../harness/thorough.ts";
 import { createNormaliser, normaliseOutcome, type Outcome } from "./normalise.ts";
 import type { Row } from "./row.ts";
 import { ROWS } from "./rows.ts";
+
+const COMMANDS = await loadAllCommands();
 
 /** The program to start: a command and its first arguments. */
 export type Program = readonly string[];

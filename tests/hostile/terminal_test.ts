@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { COMMANDS } from "../../src/cli/command_table.ts";
+import { loadAllCommands } from "../../src/cli/command_table.ts";
 import { splitLine } from "../harness/split_line.ts";
 import { memoryTerminal } from "../harness/memory_terminal.ts";
 import { guardTerminal, main } from "../../src/cli/mod.ts";
@@ -7,6 +7,8 @@ import { type Connection, createApiClient } from "../../src/client/mod.ts";
 import * as vocabulary from "../../src/contract/values.ts";
 import { createJsonLog } from "../../src/kernel/log.ts";
 import { openTestPurser } from "../harness/test_purser.ts";
+
+const COMMANDS = await loadAllCommands();
 
 /**
  * A server that lies puts terminal sequences, bidirectional and invisible characters into every text of every answer. No

@@ -1,4 +1,4 @@
-import { COMMANDS } from "../../src/cli/command_table.ts";
+import { loadAllCommands } from "../../src/cli/command_table.ts";
 import { main } from "../../src/cli/mod.ts";
 import { splitLine } from "../harness/split_line.ts";
 import { memoryTerminal } from "../harness/memory_terminal.ts";
@@ -6,6 +6,8 @@ import { createApiClient } from "../../src/client/mod.ts";
 import { serve } from "../../src/http/server/mod.ts";
 import { createKey } from "../../src/keys/mod.ts";
 import { openTestPurser, type TestPurser } from "../harness/test_purser.ts";
+
+const COMMANDS = await loadAllCommands();
 
 /* Each kind of authored resource, as the sentences of `sentences.ts` use it. */
 

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
-import { COMMANDS } from "../../src/cli/command_table.ts";
+import { loadAllCommands } from "../../src/cli/command_table.ts";
 import { hasVerb, lineToAdd, type Resource, type World } from "./resources.ts";
+
+const COMMANDS = await loadAllCommands();
 
 /** A sentence that holds for every authored resource, or for those for which it can be said. */
 export interface Sentence {

@@ -217,6 +217,8 @@ testDashboard("alerts", { alerts }, {
     const { purser } = dashboard;
     const rule = { name: "Plan", threshold_type: "plan_window_pct", threshold_pct: 80, severity: "warning" };
     const { body: { rule_id } } = await purser.api("POST", "/alerts/rules", rule);
+    const ofBills = { name: "Bill", threshold_type: "unexplained_above", threshold_usd: 5, severity: "info" };
+    const { body: bill } = await purser.api("POST", "/alerts/rules", ofBills);
     const now = purser.clock.now();
     const windows = [{
       window: "five_hour",
@@ -242,6 +244,11 @@ testDashboard("alerts", { alerts }, {
     await page.getByText("82% is used of the fullest window of any plan; it fires at 80%, once per window.")
       .waitFor();
     await expectAccessible(page);
+    await page.goto(`${dashboard.url}/ui/budgets`);
+    await page.getByText("Unexplained above $5").getByRole("link", { name: "Bill" }).click();
+    await page.waitForURL(new RegExp(`/ui/budgets/rules/${bill.rule_id}$`));
+    await page.getByText("At most $0 of a bill are unexplained; it fires above $5, once per month.")
+      .waitFor();
     await page.goto(`${dashboard.url}/ui/`);
     await page.getByText("82% of 80%").first().waitFor();
   },

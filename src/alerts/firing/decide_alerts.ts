@@ -1,7 +1,7 @@
 import { inArray, sql } from "drizzle-orm";
 import type { Bus } from "../../bus/mod.ts";
 import type { OutboxChannel } from "../../delivery/mod.ts";
-import { PLAN_THRESHOLD, SEVERITIES } from "../../contract/values.ts";
+import { PLAN_THRESHOLD, SEVERITIES, UNEXPLAINED_THRESHOLD } from "../../contract/values.ts";
 import { HOUR_MS } from "../../kernel/clock.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
@@ -202,4 +202,31 @@ export function firePlanRules(
     },
     { sql: READ_FIRED, args: [alertPrefix] },
   ];
+}
+
+/** SQL for what an alert `a` about the comparison `c` of a bill is about, after the id of its comparison: of its source, month and account. */
+const COMPARED = `'|' || c.source || '|' || c.month || '|' || c.account`;
+
+// Once for each amount: while the same one stays unexplained, its alert is open.
+const FIRE_UNEXPLAINED =
+  `INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd, "window", triggered_at, channels)
+SELECT ?1 || lower(hex(randomblob(6))), r.rule_id, r.name, r.threshold_type, r.threshold_nano_usd, r.severity, c.unexplained_nano_usd,
+  c.reconciliation_id || ${COMPARED}, CAST(?2 AS BIGINT), ?3
+FROM reconciliations c JOIN alert_rules r ON r.enabled = 1 AND r.threshold_type = '${UNEXPLAINED_THRESHOLD}'
+WHERE c.reconciliation_id = ?4 AND c.unexplained_nano_usd > r.threshold_nano_usd AND NOT EXISTS (SELECT 1 FROM alerts a
+  WHERE a.rule_id = r.rule_id AND a.resolved_at IS NULL AND a.is_test = 0 AND a.value_nano_usd = c.unexplained_nano_usd
+    AND substr(a."window", instr(a."window", '|')) = ${COMPARED})`;
+
+/** Fires the rules that a comparison of a bill leaves more unexplained than their amount, once until it leaves another one. */
+export async function fireUnexplained(
+  ctx: AlertContext & { bus: Bus; log: Log },
+  reconciliationId: string,
+): Promise<void> {
+  const [now, alertPrefix] = [ctx.clock.now(), ctx.ids.next("alert")];
+  const channels = encodeChannels(ctx.outboxChannels);
+  const results = await ctx.store.write([
+    { sql: FIRE_UNEXPLAINED, args: [alertPrefix, now, channels, reconciliationId] },
+    { sql: READ_FIRED, args: [alertPrefix] },
+  ]);
+  announceAlerts(ctx, readFired(results));
 }

@@ -1,12 +1,25 @@
 import { and, eq, inArray, isNull, sql } from "drizzle-orm";
 import { readFigures } from "../../budgets/mod.ts";
 import type { AlertDetail } from "../../contract/alerts/alerts.ts";
-import { type AlertEvent, ASK_THRESHOLD, PLAN_THRESHOLD, type ThresholdType } from "../../contract/values.ts";
+import {
+  type AlertEvent,
+  ASK_THRESHOLD,
+  isOfCalls,
+  type ThresholdType,
+  UNEXPLAINED_THRESHOLD,
+} from "../../contract/values.ts";
 import { periodOf } from "../../contract/windows.ts";
 import { DAY_MS } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { ALL_SEEING } from "../../ledger/mod.ts";
-import { type Author, ConstraintError, requireThat, type Statement, tables } from "../../store/mod.ts";
+import {
+  type Author,
+  ConstraintError,
+  requireThat,
+  type SqlValue,
+  type Statement,
+  tables,
+} from "../../store/mod.ts";
 import { type AlertRow, scopeOfWarning, toAlertRecords, windowEndOf } from "../alerts.ts";
 import type { AlertContext } from "../context.ts";
 import { explainAlert } from "../explain_alert.ts";
@@ -69,6 +82,15 @@ export async function resolveAlerts(ctx: Omit<AlertContext, "rules">): Promise<v
   ctx.wakeDispatcher(over);
 }
 
+// The latest comparison of their bill leaves another amount unexplained, or no more than the threshold of today.
+const EXPLAINED = `SELECT a.alert_id FROM alerts a JOIN alert_rules r ON r.rule_id = a.rule_id
+JOIN reconciliations c ON c.reconciliation_id = substr(a."window", 1, instr(a."window", '|') - 1)
+JOIN reconciliations n ON n.source = c.source AND n.account = c.account AND n.month = c.month
+WHERE a.threshold_type = '${UNEXPLAINED_THRESHOLD}' AND a.resolved_at IS NULL
+  AND (n.unexplained_nano_usd <> a.value_nano_usd OR n.unexplained_nano_usd <= r.threshold_nano_usd)
+  AND NOT EXISTS (SELECT 1 FROM reconciliations l WHERE l.source = n.source AND l.account = n.account AND l.month = n.month
+    AND (l.created_at, l.reconciliation_id) > (n.created_at, n.reconciliation_id))`;
+
 /** Returns the alerts that are over at a time. */
 async function findOver(
   ctx: Pick<AlertContext, "query" | "store" | "clock">,
@@ -76,7 +98,9 @@ async function findOver(
   now: number,
 ): Promise<AlertRow[]> {
   const sources = sql`(SELECT value FROM json_each(${JSON.stringify(open.map(({ ruleId }) => ruleId))}))`;
-  const [rules, limits, records] = await Promise.all([
+  const hasBills = open.some(({ thresholdType }) => thresholdType === UNEXPLAINED_THRESHOLD);
+  const [explained, rules, limits, records] = await Promise.all([
+    hasBills ? ctx.store.read({ sql: EXPLAINED }).then(({ rows }) => rows.flat()) : [] as SqlValue[],
     ctx.query.select().from(alertRules).where(inArray(alertRules.ruleId, sources)),
     ctx.query.select().from(budgets).where(inArray(budgets.budgetId, sources)),
     toAlertRecords(ctx, open),
@@ -84,13 +108,14 @@ async function findOver(
   const ruleOf = new Map(rules.map((rule) => [rule.ruleId, rule]));
   const budgetOf = new Map(limits.map((budget) => [budget.budgetId, budget]));
   const over = open.filter((row, index) => {
-    const { ruleId, thresholdType: type, triggeredAt } = row;
+    const { alertId, ruleId, thresholdType: type, triggeredAt } = row;
     const budget = budgetOf.get(ruleId);
     const source = budget ?? ruleOf.get(ruleId);
     if (!source?.enabled || records[index]!.state === "resolved") return true;
-    if (type === PLAN_THRESHOLD || type === ASK_THRESHOLD) return false;
+    const isOtherRule = !budget && ruleOf.get(ruleId)!.thresholdType !== type;
+    if (!isOfCalls(type)) return isOtherRule || explained.includes(alertId);
     const per = periodOf(type);
-    const isChanged = budget ? budget.per !== per : ruleOf.get(ruleId)!.thresholdType !== type;
+    const isChanged = budget ? budget.per !== per : isOtherRule;
     return isChanged || ONE_OFF.includes(per) && triggeredAt + ONE_OFF_MS <= now;
   });
   // The others are over if what they measure is below the threshold of today.
@@ -102,7 +127,7 @@ async function findOver(
   const fired = left.flatMap((row) => {
     const rule = ruleOf.get(row.ruleId);
     const type = row.thresholdType as ThresholdType;
-    const isMeasured = rule && windowEndOf(row) !== null && row.thresholdType !== PLAN_THRESHOLD ||
+    const isMeasured = rule && windowEndOf(row) !== null && isOfCalls(type) ||
       type === "per_hour_usd";
     const scope = row.scope ?? rule?.scope;
     return rule && isMeasured

@@ -5,7 +5,7 @@ import { fieldsOf, type Subject, subjectsOf } from "../../contract/budgets/subje
 import { calendarFault, calendarFieldsOf, calendarFor } from "../../contract/calendars/calendar_input.ts";
 import type { Calendar } from "../../contract/calendars/zones.ts";
 import { DEFAULT_COOLDOWN_SECONDS } from "../../contract/limits.ts";
-import { type BudgetEach, PLAN_THRESHOLD } from "../../contract/values.ts";
+import { type BudgetEach, isOfCalls, PLAN_THRESHOLD, type RuleThreshold } from "../../contract/values.ts";
 import { periodOf } from "../../contract/windows.ts";
 import { invalidField } from "../../kernel/errors.ts";
 import { parseUsd, toUsd } from "../../kernel/money.ts";
@@ -58,7 +58,8 @@ function shapeFor(
  * `invalid` for the threshold of another type.
  */
 export function toAuthoredRule(input: RuleInput, server: Partial<Calendar> = {}): AuthoredRule {
-  const per = input.threshold_type === PLAN_THRESHOLD ? "lifetime" : periodOf(input.threshold_type);
+  const { threshold_type: type } = input;
+  const per = isOfCalls(type) ? periodOf(type) : "lifetime";
   const zoned = calendarFault({ ...input, per });
   const [fault] = [
     ...faultsOfThreshold(input),
@@ -69,11 +70,10 @@ export function toAuthoredRule(input: RuleInput, server: Partial<Calendar> = {})
     const { path, message } = fault;
     throw invalidField(path, message, `Cannot read the alert rule: ${path}: ${message}`);
   }
-  const isPlan = input.threshold_type === PLAN_THRESHOLD;
-  const field = isPlan ? "threshold_pct" : "threshold_usd";
-  const [cooldown, repeat] = isPlan
-    ? [0, "once_per_window"] as const
-    : [input.cooldown_seconds ?? DEFAULT_COOLDOWN_SECONDS, input.repeat ?? "cooldown"] as const;
+  const field = type === PLAN_THRESHOLD ? "threshold_pct" : "threshold_usd";
+  const [cooldown, repeat] = isOfCalls(type)
+    ? [input.cooldown_seconds ?? DEFAULT_COOLDOWN_SECONDS, input.repeat ?? "cooldown"] as const
+    : [0, "once_per_window"] as const;
   return {
     name: input.name,
     thresholdType: input.threshold_type,
@@ -91,13 +91,16 @@ export function toAuthoredRule(input: RuleInput, server: Partial<Calendar> = {})
 
 /** Returns what is wrong with the subjects of a rule of its type. */
 function faultsOfRuleSubjects(input: RuleInput): { path: string; message: string }[] {
-  if (input.threshold_type !== PLAN_THRESHOLD) {
-    return faultsOfSubjects(input, periodOf(input.threshold_type), "a rule");
+  const { threshold_type: type, each } = input;
+  if (isOfCalls(type)) return faultsOfSubjects(input, periodOf(type), "a rule");
+  const subjects = subjectsOf(input);
+  if (type === PLAN_THRESHOLD ? each == null && isPlain(subjects) : each == null && subjects.length === 0) {
+    return [];
   }
-  const isOther = input.each != null || !isPlain(subjectsOf(input));
-  return isOther
-    ? [{ path: "threshold_type", message: "a rule about a plan can name an agent, and no other subject" }]
-    : [];
+  const allowed = type === PLAN_THRESHOLD
+    ? "a rule about a plan can name an agent, and no other subject"
+    : "a rule about bills is of all of them, and can name no subject";
+  return [{ path: "threshold_type", message: allowed }];
 }
 
 /** Returns what is wrong with the threshold of a rule of its type. */
@@ -105,31 +108,32 @@ function faultsOfThreshold(
   { threshold_type: type, threshold_usd, threshold_pct, repeat, cooldown_seconds }: Partial<RuleInput>,
 ): { path: string; message: string }[] {
   const isPlan = type === PLAN_THRESHOLD;
+  const isOnce = type !== undefined && !isOfCalls(type);
+  const about = isPlan
+    ? "a rule about a plan fires once per window"
+    : "a rule about bills fires once per month";
   const [wanted, other] = isPlan ? ["threshold_pct", "threshold_usd"] : ["threshold_usd", "threshold_pct"];
   const [has, hasOther] = isPlan ? [threshold_pct, threshold_usd] : [threshold_usd, threshold_pct];
   return [
     ...has == null ? [{ path: wanted!, message: `is needed by a rule of the type ${type}` }] : [],
     ...hasOther != null ? [{ path: other!, message: `is not for a rule of the type ${type}` }] : [],
-    ...isPlan && repeat === "cooldown"
-      ? [{ path: "repeat", message: "a rule about a plan fires once per window" }]
-      : [],
-    ...isPlan && (cooldown_seconds ?? 0) > 0
-      ? [{
-        path: "cooldown_seconds",
-        message: "a rule about a plan fires once per window, and has no cooldown",
-      }]
+    ...isOnce && repeat === "cooldown" ? [{ path: "repeat", message: about }] : [],
+    ...isOnce && (cooldown_seconds ?? 0) > 0
+      ? [{ path: "cooldown_seconds", message: `${about}, and has no cooldown` }]
       : [],
   ];
 }
 
+const kindOf = (type: RuleThreshold) => isOfCalls(type) ? "calls" : type;
+
 /**
- * Returns the fields of a changed rule. One about plans has another threshold than one about spending, and no cooldown: if it
- * becomes the other, these are those of a new rule.
+ * Returns the fields of a changed rule. One about plans or bills has another threshold than one about spending, and no cooldown: if
+ * it becomes one of another kind, these are those of a new rule.
  */
 export function changedInput(before: AuthoredRule, changes: RuleChanges): RuleInput {
   const { threshold_usd, threshold_pct, cooldown_seconds, repeat, ...rest } = inputOf(before);
   const { threshold_type: type = before.thresholdType } = changes;
-  const isOther = (type === PLAN_THRESHOLD) !== (before.thresholdType === PLAN_THRESHOLD);
+  const isOther = kindOf(type) !== kindOf(before.thresholdType);
   return {
     ...rest,
     ...!isOther && { threshold_usd, threshold_pct, cooldown_seconds, repeat },

@@ -1,7 +1,7 @@
 import { and, eq } from "drizzle-orm";
 import { findUnknown, readLargest } from "../../budgets/mod.ts";
 import type { AlertRule } from "../../contract/alerts/alert_rules.ts";
-import { PLAN_THRESHOLD, type ThresholdType } from "../../contract/values.ts";
+import { isOfCalls, PLAN_THRESHOLD, type ThresholdType } from "../../contract/values.ts";
 import { calendarIn, daysOf, periodOf, ROLLING_MS, startSql, type Window } from "../../contract/windows.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { type NanoUsd, toUsd } from "../../kernel/money.ts";
@@ -114,11 +114,16 @@ type Measuring = Pick<
 >;
 
 const isOfSpending = (rule: Measuring): rule is Measuring & { thresholdType: ThresholdType } =>
-  rule.thresholdType !== PLAN_THRESHOLD;
+  isOfCalls(rule.thresholdType);
 
 const FULLEST = `SELECT agent, max(used_basis_points) FROM plan_windows WHERE resets_at > ? GROUP BY agent`;
 
-/** Reads the present state of each rule: the spending that it measures, or of one about plans the use of the fullest window. */
+const UNEXPLAINED =
+  `SELECT max(unexplained_nano_usd) FROM reconciliations r WHERE NOT EXISTS (SELECT 1 FROM reconciliations n
+  WHERE n.source = r.source AND n.account = r.account AND n.month = r.month
+    AND (n.created_at, n.reconciliation_id) > (r.created_at, r.reconciliation_id))`;
+
+/** Reads the present state of each rule: the spending that it measures, the use of the fullest window of plans, or the most that is unexplained of a month. */
 async function readRuleStates(
   ctx: Pick<AlertContext, "store" | "clock">,
   rules: readonly Measuring[],
@@ -130,13 +135,16 @@ async function readRuleStates(
   }
   if (spending.length < rules.length) {
     const { rows } = await ctx.store.read({ sql: FULLEST, args: [ctx.clock.now()] });
+    const { rows: [most] } = await ctx.store.read({ sql: UNEXPLAINED });
+    const unexplained = most![0] === null ? null : toUsd(BigInt(most![0] as bigint));
     for (const rule of rules.filter((rule) => !isOfSpending(rule))) {
       const used = rows.filter(([agent, most]) => most !== null && ["", agent].includes(rule.scope))
         .map(([, most]) => Number(most) / 100);
       const value_pct = used.length === 0 ? null : Math.max(...used);
       states.set(rule, {
-        value_usd: null,
-        value_pct,
+        ...rule.thresholdType === PLAN_THRESHOLD
+          ? { value_usd: null, value_pct }
+          : { value_usd: unexplained },
         window_start: null,
         usd_per_hour: null,
         reaches_at: null,

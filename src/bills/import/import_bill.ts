@@ -167,14 +167,14 @@ export interface FileToImport {
 
 /**
  * Begins the import of a file, or goes on with it: `lines` is the number of those that were staged already. A file that was imported
- * before is answered with that import.
+ * before is answered with that import, unless lines of its time were imported since: then it is imported again.
  */
 export async function beginFile(ctx: BillContext, file: FileToImport): Promise<BillImport> {
   const { account = "", sha256, how, from = 0, to = 0 } = file;
   const source = await loadSource(file.source, ctx.plugins);
-  const known = await findImport(ctx, { source: source.name, account, sha256 });
-  if (known) return known;
   const queryHash = hashOf(source, { account, sha256, how, from, to });
+  const known = await findImport(ctx, { source: source.name, account, queryHash });
+  if (known) return known;
   return await beginImport(ctx, { source: source.name, account, from, to, queryHash, sha256 });
 }
 

@@ -1,3 +1,4 @@
+import { BILL_LINE_DECIMALS } from "../../contract/values.ts";
 import { type Clock, DAY_MS } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
@@ -203,12 +204,26 @@ const FORGET_SAME = `DELETE FROM bill_lines WHERE ${STAGED} AND EXISTS (SELECT 1
   WHERE c.source = ?2 AND c.account = ?3 AND c.natural_key = bill_lines.natural_key AND c.state = 'current')`;
 const SHOW =
   `UPDATE bill_lines SET state = 'current', revision = 1 + coalesce((SELECT max(r.revision) FROM bill_lines r
-  WHERE r.source = ?2 AND r.account = ?3 AND r.natural_key = bill_lines.natural_key AND r.state = 'replaced'), 0)
+  WHERE r.source = ?2 AND r.account = ?3 AND r.natural_key = bill_lines.natural_key AND r.state IN ('replaced', 'closed')), 0)
 WHERE ${STAGED}`;
-// What comes after a month was closed belongs to the next one, and its revisions stay there.
-const MOVE_LATE = `UPDATE bill_lines SET month = coalesce((SELECT r.month FROM bill_lines r
-  WHERE r.source = ?2 AND r.account = ?3 AND r.natural_key = bill_lines.natural_key AND r.state = 'replaced'
-  ORDER BY r.revision DESC LIMIT 1), ?5) WHERE import_id = ?1 AND state = 'current' AND month = ?4`;
+
+// A closed month ?2 keeps its lines. What comes after it was closed counts in the next open month ?3: new lines, and reversals of those that are replaced.
+const MOVE_LATE =
+  `UPDATE bill_lines SET month = ?3 WHERE import_id = ?1 AND state = 'current' AND month = ?2`;
+const KEEP_CLOSED =
+  `UPDATE bill_lines SET state = 'closed' WHERE replaced_by = ?1 AND state = 'replaced' AND month = ?2`;
+const negated = (column: string): string => {
+  if (column.endsWith("_nano_usd")) return `-${column}`;
+  return `CASE WHEN ${column} LIKE '-%' THEN substr(${column}, 2) WHEN ${column} <> '0' THEN '-' || ${column} ELSE ${column} END`;
+};
+const REVERSED = [...BILL_LINE_DECIMALS, "amount_nano_usd", "list_nano_usd"] as const;
+const COPIED = LINE_COLUMNS.filter((column) => column !== "month" && !REVERSED.some((one) => one === column));
+const REVERSE = `INSERT INTO bill_lines (import_id, state, month, source, account, revision, ${
+  COPIED.join(", ")
+}, ${REVERSED.join(", ")}) SELECT ?1, 'reversal', ?3, source, account, revision, ${COPIED.join(", ")}, ${
+  REVERSED.map(negated).join(", ")
+}
+FROM bill_lines WHERE replaced_by = ?1 AND state = 'closed' AND month = ?2 ORDER BY position`;
 const FINISH = `UPDATE bill_imports SET status = 'done', page = NULL, ended_at = ?2, from_at = ?3, to_at = ?4,
   new_lines = (SELECT count(*) FROM bill_lines WHERE import_id = ?1 AND state = 'current' AND revision = 1),
   revised_lines = (SELECT count(*) FROM bill_lines WHERE replaced_by = ?1) WHERE import_id = ?1`;
@@ -228,6 +243,12 @@ export async function finishImport(ctx: BillStore, at: BillImport, lines: LinesO
   const closed = await readClosedMonths(ctx.store, { source, account });
   const [first, second = first] = lines.wholeSeries;
   await commit(ctx.store, at, [
+    // A month that is closed meanwhile would lose lines.
+    requireThat({
+      sql:
+        `(SELECT count(DISTINCT month) FROM bill_periods WHERE source = ?1 AND account IN ('', ?2) AND state = 'closed') = ?3`,
+      args: [source, account, closed.length],
+    }),
     {
       sql: lines.areRowsDistinct ? NUMBER_REPEATED : KEEP_LAST,
       args: lines.areRowsDistinct ? [importId] : args,
@@ -236,7 +257,11 @@ export async function finishImport(ctx: BillStore, at: BillImport, lines: LinesO
     ...(first === undefined ? [] : [{ sql: REPLACE_GONE, args: [...args, from, to, first, second!] }]),
     { sql: FORGET_SAME, args },
     { sql: SHOW, args },
-    ...closed.map(({ month, next }) => ({ sql: MOVE_LATE, args: [...args, month, next] })),
+    ...closed.flatMap(({ month, next }) => [
+      { sql: MOVE_LATE, args: [importId, month, next] },
+      { sql: KEEP_CLOSED, args: [importId, month] },
+      { sql: REVERSE, args: [importId, month, next] },
+    ]),
     { sql: FINISH, args: [importId, ctx.clock.now(), from, to] },
   ]);
   return (await select(ctx.store, "import_id = ?", [importId]))[0]!;
@@ -273,18 +298,21 @@ export async function listImports(
   ]);
 }
 
-/** Finds a finished import of the same file, and a running or finished import by its id. */
+// Of the same file, read in the same way, without a later import of its time.
+const IS_LATEST =
+  `source = ? AND account = ? AND query_hash = ? AND status = 'done' AND NOT EXISTS (SELECT 1 FROM bill_imports l
+  WHERE l.source = bill_imports.source AND l.account = bill_imports.account AND l.status = 'done'
+    AND (l.created_at, l.import_id) > (bill_imports.created_at, bill_imports.import_id)
+    AND l.from_at < bill_imports.to_at AND l.to_at > bill_imports.from_at) LIMIT 1`;
+
+/** Finds a finished import of a file whose lines are the latest of their time, or any import by its id. */
 export async function findImport(
   { store }: { store: Pick<Store, "read"> },
-  by: { importId: string } | { source: string; account: string; sha256: string },
+  by: { importId: string } | { source: string; account: string; queryHash: string },
 ): Promise<BillImport | undefined> {
   const [found] = "importId" in by
     ? await select(store, "import_id = ?", [by.importId])
-    : await select(store, "source = ? AND account = ? AND sha256 = ? AND status = 'done' LIMIT 1", [
-      by.source,
-      by.account,
-      by.sha256,
-    ]);
+    : await select(store, IS_LATEST, [by.source, by.account, by.queryHash]);
   return found;
 }
 

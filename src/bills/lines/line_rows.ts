@@ -1,5 +1,12 @@
 import { createHash } from "node:crypto";
-import { BILL_CATEGORIES, BILL_LINE_DECIMALS, BILL_LINE_TEXTS, BILL_SERIES } from "../../contract/values.ts";
+import {
+  BILL_CATEGORIES,
+  BILL_LINE_DECIMALS,
+  BILL_LINE_TEXTS,
+  BILL_SERIES,
+  type BillLineState,
+  COUNTED_LINE_STATES,
+} from "../../contract/values.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { toCanonicalText } from "../../kernel/json/canonical_json.ts";
@@ -99,7 +106,7 @@ export interface KeptLine extends BillLine {
   source: string;
   account: string;
   importId: string;
-  state: "current" | "replaced";
+  state: BillLineState;
   /** 1, and one more for each change. */
   revision: number;
   /** The import that has replaced it. */
@@ -110,6 +117,9 @@ export interface KeptLine extends BillLine {
   amountNanoUsd?: bigint;
 }
 
+/** SQL for the states of the lines that count in their month. */
+export const COUNTED = COUNTED_LINE_STATES.map((state) => `'${state}'`).join(", ");
+
 /** The lines to read. */
 export interface LineFilter {
   source?: string | undefined;
@@ -118,7 +128,7 @@ export interface LineFilter {
   /** Of their start, in milliseconds since the epoch: [from, to). */
   from?: number | undefined;
   to?: number | undefined;
-  /** Default: `current`. */
+  /** Default: `current`; of a month, those that count in it. */
   state?: KeptLine["state"] | undefined;
 }
 
@@ -130,7 +140,7 @@ const READ_COLUMNS = [
 /** Reads at most `limit` lines after a position, in the order in which they came. */
 export async function readBillLines(
   { store }: { store: Pick<Store, "read"> },
-  { source, account, month, from, to, state = "current" }: LineFilter,
+  { source, account, month, from, to, state }: LineFilter,
   { after = 0, limit }: { after?: number | undefined; limit: number },
 ): Promise<KeptLine[]> {
   const conditions: (readonly [string, SqlValue | undefined])[] = [
@@ -142,7 +152,8 @@ export async function readBillLines(
     ["position > ?", after],
   ];
   const given = conditions.filter(([, value]) => value !== undefined);
-  const where = [`state = '${state === "current" ? "current" : "replaced"}'`, ...given.map(([sql]) => sql)];
+  const counted = state ? `'${state}'` : month === undefined ? "'current'" : COUNTED;
+  const where = [`state IN (${counted})`, ...given.map(([sql]) => sql)];
   const result = await store.read({
     sql: `SELECT ${READ_COLUMNS.join(", ")} FROM bill_lines WHERE ${
       where.join(" AND ")

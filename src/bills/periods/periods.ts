@@ -14,7 +14,14 @@ import {
   type Store,
   toObjects,
 } from "../../store/mod.ts";
-import { amongProviders, CURRENT_LINES, openMonth, spanOfMonth } from "../reconcile/open_month.ts";
+import { COUNTED } from "../lines/line_rows.ts";
+import {
+  amongProviders,
+  CURRENT_LINES,
+  LINES_STATE,
+  openMonth,
+  spanOfMonth,
+} from "../reconcile/open_month.ts";
 import { readLatest, type Reads } from "../reconcile/stored_reconciliations.ts";
 import type { BillTerms } from "../sources/bill_terms.ts";
 
@@ -34,6 +41,8 @@ interface Period {
   /** The totals when it was closed. */
   billNanoUsd: bigint;
   ledgerNanoUsd: bigint;
+  /** Those whose calls it was compared with; null for all. */
+  providers: readonly string[] | null;
   /** The changes of earlier months that it has taken. */
   corrections: Correction[];
   changedAt: number;
@@ -67,6 +76,7 @@ async function readPeriods(
     reconciliationId: row.reconciliation_id as string | null,
     billNanoUsd: BigInt(row.bill_nano_usd as bigint),
     ledgerNanoUsd: BigInt(row.ledger_nano_usd as bigint),
+    providers: row.providers === null ? null : JSON.parse(row.providers as string),
     corrections: (JSON.parse(row.corrections as string) as [string, string, string][]).map((
       [month, bill, ledger],
     ) => ({
@@ -166,13 +176,14 @@ export async function readCorrections(
   return corrections;
 }
 
-/** Returns the months that are closed for the lines of an account, each with the first open one after it: what comes late counts there. */
+/** Returns the months that are closed for the lines of an account, each with the first open one after it, in which what comes late counts. */
 export async function readClosedMonths(
   store: Pick<Store, "read">,
   { source, account }: Pick<PeriodKey, "source" | "account">,
 ): Promise<{ month: string; next: string }[]> {
   const closed = (await readOwnAndCommon(store, { source, account })).filter(isFixed);
-  return closed.map(({ month }) => ({ month, next: firstOpenAfter(month, closed) }));
+  const months = new Set(closed.map(({ month }) => month));
+  return [...months].map((month) => ({ month, next: firstOpenAfter(month, closed) }));
 }
 
 /** Reads the months of an account, and those of all accounts. */
@@ -205,7 +216,8 @@ interface PeriodContext {
 export async function closePeriod(ctx: PeriodContext, terms: BillTerms, key: PeriodKey): Promise<BillPeriod> {
   const refuse = (state: string) =>
     new PurserError("conflict", `Cannot close ${key.month} of ${key.source}: ${state}`);
-  if (spanOfMonth(key.month).to > ctx.clock.now()) throw refuse("it is not over");
+  const { from, to } = spanOfMonth(key.month);
+  if (to > ctx.clock.now()) throw refuse("it is not over");
   const before = await readPeriod(ctx.store, key);
   if (before && isFixed(before)) throw refuse("it is closed; reopen it first: purser reconcile reopen");
   const latest = await readLatest(ctx, key);
@@ -225,34 +237,70 @@ export async function closePeriod(ctx: PeriodContext, terms: BillTerms, key: Per
   const state = latest.shown.is_final ? "closed" : "soft_closed";
   const corrections = await readCorrections(ctx.store, { ...key, terms, providers });
   const totals = await readTotals(ctx.store, { ...key, providers });
-  await write(ctx, key, before, {
-    state,
-    reconciliationId: latest.shown.reconciliation_id,
-    ...totals,
-    corrections: state === "closed" ? corrections : [],
-    reason: null,
-  }, "closed");
+  await write(
+    ctx,
+    key,
+    before,
+    {
+      state,
+      reconciliationId: latest.shown.reconciliation_id,
+      ...totals,
+      providers: providers ?? null,
+      corrections: state === "closed" ? corrections : [],
+      reason: null,
+    },
+    "closed",
+    [requireThat({
+      sql: `(SELECT ${LINES_STATE} FROM bill_lines WHERE ${CURRENT_LINES}) = ?5`,
+      args: [key.source, from, to, key.account ?? "", linesState],
+    })],
+  );
   return await getPeriod(ctx, key);
 }
 
+// A later month ?1 … that is closed and has taken changes of the month ?3, or of one before it.
+const TAKEN = `SELECT p.month FROM bill_periods p WHERE p.source = ?1 AND p.state = 'closed' AND p.month > ?3
+  AND (p.corrections LIKE '%"' || ?3 || '"%' OR EXISTS (SELECT 1 FROM bill_lines l WHERE l.source = ?1 AND l.month = p.month
+    AND l.starts_at < ?4 AND l.state IN (${COUNTED}) AND (?2 = '' OR l.account = ?2) AND p.account IN ('', l.account)))`;
+// The lines whose month ?3 is open now.
+const OF_MONTH = `source = ?1 AND (?2 = '' OR account = ?2) AND NOT EXISTS (SELECT 1 FROM bill_periods p
+  WHERE p.source = ?1 AND p.month = ?3 AND p.state = 'closed' AND p.account IN ('', bill_lines.account))`;
+const BRING_BACK =
+  `UPDATE bill_lines SET month = ?3 WHERE ${OF_MONTH} AND month = ?5 AND starts_at < ?4 AND state IN ('current', 'reversal')`;
+const FORGET_REVERSALS =
+  `DELETE FROM bill_lines WHERE ${OF_MONTH} AND month = ?3 AND state = 'reversal' AND EXISTS (SELECT 1 FROM bill_lines c
+  WHERE c.source = ?1 AND c.account = bill_lines.account AND c.natural_key = bill_lines.natural_key AND c.revision = bill_lines.revision
+  AND c.month = ?3 AND c.state = 'closed')`;
+const REPLACE_CLOSED =
+  `UPDATE bill_lines SET state = 'replaced' WHERE ${OF_MONTH} AND month = ?3 AND state = 'closed'`;
+
 /**
- * Reopens a closed month: it is compared anew, and closed again.
+ * Reopens a closed month: what has changed of it since counts in it again, and it is compared and closed anew.
  *
- * @throws {PurserError} `conflict` for a month that isn't closed
+ * @throws {PurserError} `conflict` for a month that isn't closed, or whose changes a later closed month has
  */
 export async function reopenPeriod(ctx: PeriodContext, key: PeriodKey, reason: string): Promise<BillPeriod> {
   const before = await readPeriod(ctx.store, key);
   if (!before || before.state === "reopened") {
     throw new PurserError("conflict", `Cannot reopen ${key.month} of ${key.source}: it is open`);
   }
-  const { from, to } = spanOfMonth(key.month);
-  // Its late lines come back, unless a closed month has them.
-  await write(ctx, key, before, { ...before, state: "reopened", reason }, "reopened", [{
-    sql:
-      `UPDATE bill_lines SET month = ?5 WHERE ${CURRENT_LINES} AND NOT EXISTS (SELECT 1 FROM bill_periods p WHERE p.source = ?1
-  AND p.state = 'closed' AND p.month = bill_lines.month AND p.month <> ?5 AND p.account IN ('', bill_lines.account))`,
-    args: [key.source, from, to, key.account ?? "", key.month],
-  }]);
+  const args = [key.source, key.account ?? "", key.month, spanOfMonth(key.month).to];
+  const { rows: [taken] } = await ctx.store.read({ sql: `${TAKEN} ORDER BY p.month DESC LIMIT 1`, args });
+  if (taken) {
+    throw new PurserError(
+      "conflict",
+      `Cannot reopen ${key.month} of ${key.source}: ${
+        taken[0]
+      }, which is closed, has its corrections; reopen ${taken[0]} first`,
+    );
+  }
+  const next = firstOpenAfter(key.month, (await readOwnAndCommon(ctx.store, key)).filter(isFixed));
+  await write(ctx, key, before, { ...before, state: "reopened", reason }, "reopened", [
+    requireThat({ sql: `NOT EXISTS (${TAKEN})`, args }),
+    { sql: BRING_BACK, args: [...args, next] },
+    { sql: FORGET_REVERSALS, args: args.slice(0, 3) },
+    { sql: REPLACE_CLOSED, args: args.slice(0, 3) },
+  ]);
   return await getPeriod(ctx, key);
 }
 
@@ -295,10 +343,10 @@ async function write(
     }),
     {
       sql:
-        `INSERT INTO bill_periods (source, account, month, state, reconciliation_id, bill_nano_usd, ledger_nano_usd, corrections, changed_at,
-  changed_by, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source, account, month) DO UPDATE SET state = excluded.state,
+        `INSERT INTO bill_periods (source, account, month, state, reconciliation_id, bill_nano_usd, ledger_nano_usd, providers, corrections,
+  changed_at, changed_by, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source, account, month) DO UPDATE SET state = excluded.state,
   reconciliation_id = excluded.reconciliation_id, bill_nano_usd = excluded.bill_nano_usd, ledger_nano_usd = excluded.ledger_nano_usd,
-  corrections = excluded.corrections, changed_at = excluded.changed_at, changed_by = excluded.changed_by, reason = excluded.reason`,
+  providers = excluded.providers, corrections = excluded.corrections, changed_at = excluded.changed_at, changed_by = excluded.changed_by, reason = excluded.reason`,
       args: [
         source,
         account,
@@ -307,6 +355,7 @@ async function write(
         after.reconciliationId,
         after.billNanoUsd,
         after.ledgerNanoUsd,
+        after.providers && JSON.stringify(after.providers),
         JSON.stringify(corrections),
         now,
         author.name ?? author.actor,
@@ -365,7 +414,7 @@ export async function listPeriods(
     await ctx.store.read({
       sql: `SELECT source, account, month FROM reconciliations WHERE CAST(?1 AS TEXT) IS NULL OR source = ?1
 UNION SELECT source, account, month FROM bill_periods WHERE CAST(?1 AS TEXT) IS NULL OR source = ?1
-UNION SELECT source, '', month FROM bill_lines WHERE state = 'current' AND (CAST(?1 AS TEXT) IS NULL OR source = ?1)
+UNION SELECT source, '', month FROM bill_lines WHERE state IN (${COUNTED}) AND (CAST(?1 AS TEXT) IS NULL OR source = ?1)
 ORDER BY month DESC, source, account LIMIT ?2`,
       args: [source ?? null, limit],
     }),

@@ -18,7 +18,7 @@ export interface LedgerCell {
   doubtful: number;
   /** The sum of their costs as they are booked, in nano-USD. */
   bookedNanoUsd: bigint;
-  parts: readonly { part: string; quantity: MicroUnits; amount: AttoUsd }[];
+  parts: readonly ({ part: string } & OurPart)[];
   /** The call, if it is one. */
   callId?: string;
 }
@@ -45,6 +45,8 @@ export interface BillPart {
 export interface OurPart {
   quantity: MicroUnits;
   amount: AttoUsd;
+  /** What of the quantity the ledger has no price for. */
+  unpriced?: MicroUnits;
 }
 
 /** A quantity of a part that a cause explains: positive where the bill has more. */
@@ -137,8 +139,8 @@ export class Cells {
     cell.doubtful += number * calls.doubtful;
     cell.bookedNanoUsd += sign * calls.bookedNanoUsd;
     cell.callId = cell.calls === 1 ? calls.callId : undefined;
-    for (const { part, quantity, amount } of calls.parts) {
-      addPart(cell.ours, foldOf(part), sign * quantity, sign * amount);
+    for (const { part, quantity, amount, unpriced = 0n } of calls.parts) {
+      addPart(cell.ours, foldOf(part), sign * quantity, sign * amount, sign * unpriced);
     }
   }
 }
@@ -149,12 +151,14 @@ export function addPart(
   part: string,
   quantity: MicroUnits,
   amount: AttoUsd,
+  unpriced: MicroUnits = 0n,
 ): void {
   const sum = parts.get(part);
-  if (!sum) parts.set(part, { quantity, amount });
+  if (!sum) parts.set(part, { quantity, amount, unpriced });
   else {
     sum.quantity += quantity;
     sum.amount += amount;
+    sum.unpriced = (sum.unpriced ?? 0n) + unpriced;
   }
 }
 

@@ -15,13 +15,21 @@ export interface Known {
 }
 
 /** The causes of lines that are no usage. */
-export const CAUSE_OF_CATEGORY: Readonly<Record<Exclude<BillCategory, "usage">, Cause>> = {
+const CAUSE_OF_CATEGORY: Readonly<Record<Exclude<BillCategory, "usage">, Cause>> = {
   purchase: "commitment",
   fee: "fee",
   tax: "tax",
   credit: "credit",
   adjustment: "credit",
 };
+
+/** Returns the cause of a line that is no usage: its name tells more than its category. */
+export function causeOfCategory(category: Exclude<BillCategory, "usage">, name: string): Cause {
+  if (category === "tax" || category === "credit") return CAUSE_OF_CATEGORY[category];
+  if (/\b(?:currency|fx|foreign exchange|exchange rate)\b/.test(name)) return "fx";
+  if (/\b(?:minimum|shortfall|true.?up)\b/.test(name)) return "minimum";
+  return CAUSE_OF_CATEGORY[category];
+}
 
 /** Returns whether the source had not counted a bucket fully yet. */
 export const isLate = ({ startsAt, endsAt }: Pick<Cell, "startsAt" | "endsAt">, { whole }: Known): boolean =>

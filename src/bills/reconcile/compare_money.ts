@@ -88,7 +88,8 @@ function compareUnit(
 
   function priceOf(part: string, quantity: MicroUnits): AttoUsd | undefined {
     const sum = sums.get(part)!;
-    if (sum.quantity > 0n) return shareOf(sum.amount, quantity, sum.quantity);
+    const priced = sum.quantity - sum.unpriced;
+    if (priced > 0n) return shareOf(sum.amount, quantity, priced);
     const isOnly = name !== "" && counted !== undefined && counted !== 0n && setup.hasCosts;
     return isOnly ? shareOf(line?.list ?? 0n, quantity, counted) : undefined;
   }
@@ -98,6 +99,7 @@ function compareUnit(
   const amount = setup.hasCosts ? line?.amount ?? 0n : ours + known;
   const list = setup.hasCosts ? line?.list ?? 0n : amount;
   let left = list - ours - known;
+  const unpriced = [...sums.values()].reduce((sum, one) => sum + one.unpriced, 0n);
   for (const one of volumes) {
     // What has no price of the ledger is priced by the bill: of an amount for all parts, all together.
     const isWhole = one.amount === undefined && name === "";
@@ -109,6 +111,21 @@ function compareUnit(
     if (!isWhole || one.amount !== 0n) {
       found.add(one.cause, part, quantity, one.amount, one.evidence, one.source);
     }
+  }
+  // Calls without a price cost what the bill says: their share by quantity, or where it states none, all that is more.
+  if (unpriced > 0n && left > 0n && list > 0n && setup.hasCosts) {
+    const share = counted !== undefined && counted > 0n
+      ? lesser(shareOf(list, unpriced, counted), left)
+      : left;
+    const price = setup.terms.provider ? `${setup.terms.provider}:` : "";
+    found.add(
+      "unpriced",
+      name,
+      0n,
+      share,
+      `the ledger has no price of ${price}${cell.dimensions.model ?? "these calls"}`,
+    );
+    left -= share;
   }
   if (amount !== list) {
     found.add("discount", name, 0n, amount - list, "the line states a price before discounts");
@@ -157,7 +174,7 @@ function compareUnit(
   function reasonOf(): Explained | undefined {
     const calls = sources.reduce((sum, source) => sum + source.calls, 0);
     if (calls === 0 || (name !== "" && !sums.get(name)?.quantity)) return causeAlone(cell, name, setup);
-    if (line?.currency !== undefined) return ["currency", `the bill states it in ${line.currency}`];
+    if (line?.currency !== undefined) return ["fx", `the bill states it in ${line.currency}`];
     if (list < 0n) return ["unexplained", "a negative amount of usage"];
     if (list === 0n) {
       return line === undefined && isLate(cell, setup)
@@ -168,7 +185,7 @@ function compareUnit(
     if (counted === undefined && sources.some(({ doubtful }) => doubtful > 0)) {
       return ["lost", "a call failed, was cut off, or is an estimate"];
     }
-    return base <= 0n ? ["price", "the ledger has no price for it"] : undefined;
+    return base <= 0n ? ["price", "the ledger has the price 0 for it"] : undefined;
   }
 
   /** Divides what is matched by how surely its quantities are. */
@@ -196,11 +213,12 @@ function compareUnit(
 }
 
 function sumsOf(part: string, sources: readonly Cell[]) {
-  const sum = { quantity: 0n, amount: 0n, billed: undefined as MicroUnits | undefined };
+  const sum = { quantity: 0n, amount: 0n, unpriced: 0n, billed: undefined as MicroUnits | undefined };
   for (const { ours, bill } of sources) {
     const own = ours.get(part);
     sum.quantity += own?.quantity ?? 0n;
     sum.amount += own?.amount ?? 0n;
+    sum.unpriced += own?.unpriced ?? 0n;
     const billed = bill.get(part);
     if (billed?.quantity !== undefined) sum.billed = (sum.billed ?? 0n) + billed.quantity;
     else if (!billed && bill.size > 0 && !bill.has("")) sum.billed ??= 0n;

@@ -17,15 +17,15 @@ import { readReconciliation } from "./stored_reconciliations.ts";
 
 const { calls } = tables;
 
-/** The corrections that one commit books. */
+/** The corrections that are read at once. */
 const AT_ONCE = 500;
 
 type Context = CallContext & { author: Author };
 
 /**
- * Corrects the calls that a bill proves to have other counts: an entry each, with the bill's line, or the provider's answer about the call,
- * as its witness. Calls that are no
- * estimates any more, that a log or telemetry tells, or that a plan pays for, stay as they are. Returns the number of corrected calls.
+ * Corrects the calls that a bill proves to have other counts: an entry each, with the bill's line, or the provider's answer about the call, as
+ * its witness. Calls that are no estimates any more, that a log or telemetry tells, or that a plan pays for, stay as they are. Returns the
+ * number of corrected calls.
  *
  * @throws {PurserError} `not_found`
  */
@@ -37,14 +37,9 @@ export async function applyCorrections(ctx: Context, reconciliationId: string): 
     if (!call.isEstimated || call.planNanoUsd !== undefined || !isOwn) return undefined;
     const usage = usageOf(call.usage, counts);
     if (counts.stated) {
-      const { serviceTier } = call;
-      const priced = {
-        ...call,
-        usage,
-        serviceTier: serviceTier ?? undefined,
-        statement: { usage: counts.stated },
-      };
-      return { ...call, usage, isEstimated: false, ...ctx.prices.price(priced) };
+      const serviceTier = call.serviceTier ?? undefined;
+      const price = ctx.prices.price({ ...call, serviceTier, usage, statement: { usage: counts.stated } });
+      return { ...call, usage, isEstimated: false, ...price };
     }
     const card = cards.get(call.priceId);
     return card && { ...call, usage, isEstimated: false, ...priceOf(card, usage), rates: card };
@@ -58,7 +53,7 @@ export async function applyCorrections(ctx: Context, reconciliationId: string): 
  */
 export async function undoCorrections(ctx: Context, reconciliationId: string): Promise<number> {
   const { cards } = await readRateCards(ctx);
-  return await changeCalls(ctx, reconciliationId, "undone", "undo_id", (call, { counts, entry }, booked) => {
+  return await changeCalls(ctx, reconciliationId, "undone", "undo_id", (call, { counts, entry }) => {
     if (!entry) return undefined;
     const corrected = usageOf(call.usage, counts);
     // A log or telemetry has corrected it since: those know better.
@@ -73,8 +68,8 @@ export async function undoCorrections(ctx: Context, reconciliationId: string): P
       isEstimated: true,
       costNanoUsd: call.costNanoUsd === null ? null : call.costNanoUsd - (entry.costNanoUsd ?? 0n),
       ...isRepriced && card && priceOf(card, usage),
-      ...(counts.stated && { priceSource: booked.priceSource }),
-      ...(booked.costNanoUsd === null && { costNanoUsd: null }),
+      ...(counts.stated && { priceSource: card?.source ?? "none" }),
+      ...(entry.unpriced < 0 && { costNanoUsd: null }),
       rates: card ?? null,
     };
   });
@@ -94,10 +89,11 @@ async function changeCalls(
   reconciliationId: string,
   action: "applied" | "undone",
   column: "entry_id" | "undo_id",
-  change: (call: ModelCall, proposed: Proposed, booked: ModelCall) => ModelCall | undefined,
+  change: (call: ModelCall, proposed: Proposed) => ModelCall | undefined,
 ): Promise<number> {
   const proposals = await readProposals(ctx, reconciliationId, action);
-  let changed = 0;
+  const all: { entryId: string; from: ModelCall; to: ModelCall }[] = [];
+  const unchanged: Statement[] = [];
   for (let start = 0; start < proposals.length; start += AT_ONCE) {
     const some = proposals.slice(start, start + AT_ONCE);
     const ids = JSON.stringify(some.map(({ callId }) => callId));
@@ -105,35 +101,36 @@ async function changeCalls(
     const rows = await ctx.query.select().from(calls).where(
       and(inArray(calls.callId, sql`(SELECT value FROM json_each(${ids}))`), isStanding()),
     );
-    const raw = new Map(rows.map((row) => [row.callId, toModelCall(row)]));
     const booked = new Map(
-      (await withAdjustments(ctx.query, [...raw.values()])).map((call) => [call.callId, call]),
+      (await withAdjustments(ctx.query, rows.map(toModelCall))).map((call) => [call.callId, call]),
     );
     const amended = some.flatMap((proposed) => {
       const from = booked.get(proposed.callId);
-      const to = from && change(from, proposed, raw.get(proposed.callId)!);
+      const to = from && change(from, proposed);
       if (!from || !to) return [];
       const suffix = action === "undone" ? ":undone" : "";
       return [{ entryId: `${reconciliationId}${suffix}:${from.callId}`, from, to }];
     });
-    if (amended.length === 0) continue;
-    changed += amended.length;
-    await commit(ctx, [
-      requireThat({ sql: `(${COUNT_ENTRIES}) = ?2`, args: [ids, counted![0]!] }),
-      ...changed === amended.length ? [audit(ctx, reconciliationId, action)] : [],
-      ...recordPrices(amended.map(({ to }) => to), new Set()).statements,
-      ...amendCalls(amended),
-      {
-        sql: `UPDATE bill_corrections SET ${column} = v.entry_id FROM each_row v
-WHERE bill_corrections.reconciliation_id = v.reconciliation_id AND bill_corrections.call_id = v.call_id`,
-        each: {
-          columns: ["reconciliation_id", "call_id", "entry_id"],
-          rows: amended.map(({ entryId, from }) => [reconciliationId, from.callId, entryId]),
-        },
-      },
-    ]);
+    all.push(...amended);
+    unchanged.push(requireThat({ sql: `(${COUNT_ENTRIES}) = ?2`, args: [ids, counted![0]!] }));
   }
-  return changed;
+  if (all.length === 0) return 0;
+  // One commit: all of them are there, or none.
+  await commit(ctx, [
+    ...unchanged,
+    audit(ctx, reconciliationId, action),
+    ...recordPrices(all.map(({ to }) => to), new Set()).statements,
+    ...amendCalls(all),
+    {
+      sql: `UPDATE bill_corrections SET ${column} = v.entry_id FROM each_row v
+WHERE bill_corrections.reconciliation_id = v.reconciliation_id AND bill_corrections.call_id = v.call_id`,
+      each: {
+        columns: ["reconciliation_id", "call_id", "entry_id"],
+        rows: all.map(({ entryId, from }) => [reconciliationId, from.callId, entryId]),
+      },
+    },
+  ]);
+  return all.length;
 }
 
 /** Entries are only added: a call with as many as before is the same. */

@@ -65,7 +65,7 @@ export async function readRateCards({ store, query }: LedgerReads): Promise<Rate
 }
 
 /** The details of a call that no bill tells apart. */
-const UNTOLD = "said list_cost_nano_usd stated_reason quality marks requested_tier status".split(" ");
+const UNTOLD = "said list_cost_nano_usd quality marks requested_tier status".split(" ");
 const TOKENS = TOKEN_COLUMNS.slice(0, USAGE_FIELDS.length);
 const STATED = ["provider", "reported"];
 
@@ -135,7 +135,7 @@ function factsOfGroup(row: Record<string, SqlValue>, widthMs: number): CellFacts
     region: details.inference_geo,
     speed: details.speed,
     isLong: Number(row.is_long) === 1,
-    isPlan: details.billing === "plan",
+    isElsewhere: details.billing === "plan" || details.stated_reason === "own_key",
     isBroken: details.outcome !== undefined,
     calls,
     estimated: Number(row.estimated),
@@ -158,7 +158,8 @@ interface CellFacts extends Omit<PricedGroup, "rates"> {
   region: string | undefined;
   speed: string | undefined;
   isLong: boolean;
-  isPlan: boolean;
+  /** True if a plan pays for it, or another provider bills it to a key of one's own behind a router. */
+  isElsewhere: boolean;
   /** True if it failed or was cut off. */
   isBroken: boolean;
   estimated: number;
@@ -167,10 +168,10 @@ interface CellFacts extends Omit<PricedGroup, "rates"> {
   responseId?: string;
 }
 
-/** Returns the cell of some calls; none for those that a plan pays for, or of another account. */
+/** Returns the cell of some calls; none for those that are billed elsewhere, or to another account. */
 function cellOf(facts: CellFacts, span: LedgerSpan): LedgerCell[] {
   const upstream = facts.upstreamId === undefined ? undefined : span.upstreams.get(facts.upstreamId);
-  if (facts.isPlan) return [];
+  if (facts.isElsewhere) return [];
   if (span.account && upstream?.account !== undefined && upstream.account !== span.account) return [];
   const dimensions: Dimensions = {
     model: facts.model,
@@ -271,7 +272,7 @@ function factsOf(call: ModelCall, widthMs: number): CellFacts {
     region: call.inferenceGeo,
     speed: call.speed,
     isLong: call.usage.inputTokens > LONG_CONTEXT_TOKENS,
-    isPlan: call.planNanoUsd !== undefined,
+    isElsewhere: call.planNanoUsd !== undefined || call.statedReason === "own_key",
     isBroken: call.outcome !== undefined,
     calls: 1,
     estimated: Number(call.isEstimated),

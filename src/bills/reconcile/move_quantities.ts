@@ -57,7 +57,9 @@ function fillUnknown(less: Cell, more: Cell, name: "credential" | "project"): vo
   const parts = [...less.rest].filter(([, rest]) => rest < 0n);
   const isWhole = parts.every(([part, rest]) => (more.rest.get(part) ?? 0n) >= -rest);
   if (!isWhole || parts.length === 0) return;
-  for (const [part, { quantity, amount }] of less.ours) addPart(more.ours, part, quantity, amount);
+  for (const [part, { quantity, amount, unpriced }] of less.ours) {
+    addPart(more.ours, part, quantity, amount, unpriced);
+  }
   for (const [part, rest] of parts) {
     const left = more.rest.get(part)! + rest;
     if (left === 0n) more.rest.delete(part);

@@ -48,6 +48,9 @@ const COUNTS = "model credential project service_tier is_batch region speed cont
 export const CURRENT_LINES =
   "source = ?1 AND state = 'current' AND starts_at >= ?2 AND starts_at < ?3 AND (?4 = '' OR account = ?4)";
 
+/** SQL for a text that is the same as long as these lines are. */
+export const LINES_STATE = "count(*) || ':' || coalesce(max(position), 0)";
+
 /** Returns the condition for calls of these providers, with a parameter for each; of all if they are undefined. */
 export const amongProviders = (providers: readonly string[] | undefined): string =>
   providers === undefined ? "true" : `provider IN (${providers.map(() => "?").join(", ") || "NULL"})`;
@@ -79,7 +82,7 @@ export async function openMonth(
     `series, max(ends_at - starts_at) AS width, ${COUNTS}`,
     "AND category = 'usage' AND is_equivalent = 0 GROUP BY series",
   );
-  const [state] = await read("count(*) AS lines, max(position) AS last");
+  const [state] = await read(`${LINES_STATE} AS state`);
   const models = await namesOf("model");
   const booked = toObjects(
     await ctx.store.read({
@@ -141,7 +144,7 @@ WHERE position > (SELECT position FROM rollup_positions WHERE name = 'totals')`,
     upstreams,
     isWhole: series.some(({ width }) => Number(width) > DAY_MS),
     hasCalls: series.some((one) => Number(one.response_id) > 0),
-    linesState: `${state!.lines}:${state!.last}`,
+    linesState: state!.state as string,
     unnamedKeys: [...upstreams.values()].filter(({ keyId }) => keyId === undefined).length,
   };
 }

@@ -1,6 +1,6 @@
 import { priceLines, type Rates, tierFor, type Usage } from "../../pricing/mod.ts";
-import { type LedgerCell, REQUESTS } from "./cells.ts";
-import { ATTO_PER_NANO, ATTO_PER_PICO, type AttoUsd, MICRO, type MicroUnits, shareOf } from "./exact.ts";
+import { type LedgerCell, type OurPart, REQUESTS } from "./cells.ts";
+import { ATTO_PER_NANO, ATTO_PER_PICO, type AttoUsd, MICRO, shareOf } from "./exact.ts";
 
 /** Calls of one rate card and one tier of it, added up. */
 export interface PricedGroup {
@@ -33,12 +33,14 @@ const NO_RATES: Rates = {
 export function priceGroup(group: PricedGroup): LedgerCell["parts"] {
   const { calls, usage, inputTokens, rates = NO_RATES, bookedNanoUsd } = group;
   const lines = priceLines({ ...rates, tiers: [tierFor(rates, inputTokens)] }, usage);
-  const sums = new Map<string, { quantity: MicroUnits; amount: AttoUsd }>();
+  const sums = new Map<string, Required<OurPart>>();
   for (const { part, model, quantity, rate } of lines) {
     // A fee of each request: the lines are those of one.
     const count = BigInt(quantity) * (part === REQUESTS && model === undefined ? BigInt(calls) : 1n);
-    const known = sums.get(part) ?? { quantity: 0n, amount: 0n };
+    const known = sums.get(part) ?? { quantity: 0n, amount: 0n, unpriced: 0n };
+    const isUnpriced = !group.isStated && (group.rates === undefined || rate === null);
     sums.set(part, {
+      unpriced: known.unpriced + (isUnpriced ? count * MICRO : 0n),
       quantity: known.quantity + count * MICRO,
       amount: known.amount + count * (rate ?? 0n) * ATTO_PER_PICO,
     });
@@ -49,7 +51,7 @@ export function priceGroup(group: PricedGroup): LedgerCell["parts"] {
 
 /** Divides an amount over parts by what they cost, or by what they are of if nothing has a price. */
 function divide(
-  parts: readonly { part: string; quantity: MicroUnits; amount: AttoUsd }[],
+  parts: LedgerCell["parts"],
   amount: AttoUsd,
 ): LedgerCell["parts"] {
   const cost = parts.reduce((sum, part) => sum + part.amount, 0n);

@@ -1,3 +1,5 @@
+import { fireUnexplained } from "../../alerts/mod.ts";
+import { resolveAlerts } from "../../alerts/follow/mod.ts";
 import type { CallContext } from "../../calls/mod.ts";
 import type { ReconciliationBody, ReconciliationDetail } from "../../contract/bills/reconciliations.ts";
 import { parseUsd } from "../../kernel/money.ts";
@@ -18,21 +20,26 @@ export async function reconcileBill(
   ctx: CallContext & GenerationContext & { author: Author },
   terms: BillTerms,
   { source, account, month, limit_usd, correct = false }: ReconciliationBody,
+  onProgress: (days: number, of: number) => void = () => {},
 ): Promise<ReconciliationDetail> {
   const limitNanoUsd = limit_usd === undefined ? undefined : parseUsd(limit_usd, "limit_usd");
   const startedAt = ctx.clock.now();
   const input = { terms, account, month, limitNanoUsd };
   const compare = () =>
-    reconcileMonth(ctx, input, (done) => {
+    reconcileMonth(ctx, input, (days, of) => {
+      onProgress(days, of);
       ctx.log.debug("bill.compared", {
         source,
         month,
-        done: Math.round(done * 100),
+        done: Math.round(days / of * 100),
         ms: ctx.clock.now() - startedAt,
       });
     });
   const reconciliationId = await compare();
   if (correct) await proposeGenerations(ctx, reconciliationId, input);
-  if (correct && await applyCorrections(ctx, reconciliationId) > 0) await compare();
+  const isCorrected = correct && await applyCorrections(ctx, reconciliationId) > 0;
+  // Also of one that was compared before: a rule may have been added since.
+  await fireUnexplained(ctx, isCorrected ? await compare() : reconciliationId);
+  await resolveAlerts(ctx);
   return await getReconciliation(ctx, reconciliationId);
 }

@@ -41,7 +41,7 @@ const MAX_VARIANCES = 20_000;
 export async function reconcileMonth(
   ctx: ReconcileContext,
   input: ReconcileInput,
-  onProgress: (done: number) => void = () => {},
+  onProgress: (days: number, of: number) => void = () => {},
 ): Promise<string> {
   const { terms, account, month, limitNanoUsd } = input;
   const open = await openMonth(ctx, input);
@@ -123,7 +123,7 @@ async function compareDays(
   ctx: ReconcileContext,
   { terms, account }: ReconcileInput,
   { setup, providers, upstreams, isWhole, hasCalls }: OpenMonth,
-  onProgress: (done: number) => void,
+  onProgress: (days: number, of: number) => void,
 ): Promise<Reconciled> {
   const reconciler = new Reconciler(setup);
   const rates = await readRateCards(ctx);
@@ -141,7 +141,7 @@ async function compareDays(
       // Those that began on the day before came with it.
       whole.calls.push(...calls.filter(({ startsAt }) => startsAt >= from || from === setup.from));
     } else reconciler.addDay({ startsAt: from, endsAt: to, lines, calls });
-    onProgress((to - setup.from) / DAY_MS / days);
+    onProgress((to - setup.from) / DAY_MS, days);
   }
   if (isWhole) reconciler.addDay({ startsAt: setup.from, endsAt: setup.to, ...whole });
   return reconciler.finish();

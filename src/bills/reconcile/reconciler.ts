@@ -11,7 +11,7 @@ import {
   type NumberedLine,
   REQUESTS,
 } from "./cells.ts";
-import { CAUSE_OF_CATEGORY, explainRest, isLate, type Known } from "./classify.ts";
+import { causeOfCategory, explainRest, isLate, type Known } from "./classify.ts";
 import { dimensionsOfLine, type Grain, pick, textOf } from "./dimensions.ts";
 import { ATTO_PER_NANO, type AttoUsd, MICRO, type MicroUnits, toAtto } from "./exact.ts";
 import { BorderBand, moveCacheKinds, moveDimensions, restOf } from "./move_quantities.ts";
@@ -22,7 +22,7 @@ import { addVariance, type Variance } from "./variance.ts";
 
 /** The month to compare, and the facts that hold for all of its days. */
 export interface Setup extends Known {
-  terms: Pick<BillTerms, "countsBy" | "amountDecimals">;
+  terms: Pick<BillTerms, "countsBy" | "amountDecimals" | "provider">;
   /** The month: [from, to). */
   from: number;
   to: number;
@@ -198,7 +198,8 @@ export class Reconciler {
     }
     const dimensions = dimensionsOfLine(line, ["model", "credential", "project"], this.setup.aliases);
     const evidence = line.sku ?? line.category;
-    this.#add(CAUSE_OF_CATEGORY[line.category], { ...line, dimensions }, evidence, 0n, amount, evidence);
+    const name = evidence.toLowerCase().replaceAll(/[_-]/g, " ");
+    this.#add(causeOfCategory(line.category, name), { ...line, dimensions }, evidence, 0n, amount, evidence);
     return false;
   }
 

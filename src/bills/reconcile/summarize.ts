@@ -26,7 +26,17 @@ export interface Totals extends
 
 /** The causes of lines that are of no calls. */
 const OF_NO_CALLS: ReadonlySet<Cause> = new Set([
-  ...["tool_fee", "storage", "session", "fee", "credit", "commitment", "tax", "correction"] as const,
+  ...[
+    "tool_fee",
+    "storage",
+    "session",
+    "fee",
+    "minimum",
+    "credit",
+    "commitment",
+    "tax",
+    "correction",
+  ] as const,
 ]);
 const OF_NO_CALL_USAGE: ReadonlySet<Cause> = new Set(["tool_fee", "storage", "session"]);
 
@@ -60,7 +70,7 @@ export function summarize(
       if (setup.own && !setup.own.has(key ?? "")) inScope -= amountNanoUsd;
     }
     if (OF_NO_CALL_USAGE.has(cause)) inScope -= amountNanoUsd;
-    const isUnconfirmed = cause === "late" || cause === "not_billed" || cause === "currency" ||
+    const isUnconfirmed = cause === "late" || cause === "not_billed" || cause === "fx" ||
       UNMATCHED.has(cause);
     if (isUnconfirmed && amountNanoUsd < 0n) confirmed += amountNanoUsd;
   }

@@ -133,8 +133,8 @@ ${
     table(
       "Shared costs",
       [...["Source", "Category", "Description"].map(text), number("Amount")],
-      statement.shared_costs.map(({ source, category, description, amount_usd }) => [
-        ...[source, category, description].map(text),
+      statement.shared_costs.map(({ source, category, description, amount_usd, of_month }) => [
+        ...[source, category, of_month ? `${description}, correction of ${of_month}` : description].map(text),
         usd(amount_usd),
       ]),
     )

@@ -10,7 +10,7 @@ import { formatUsd } from "../../kernel/money.ts";
 import { nearestName } from "../../kernel/nearest_name.ts";
 import { listTagKeys } from "../../ledger/mod.ts";
 import { sumByTag } from "../../ledger/tagged_sums/mod.ts";
-import { type Query, replaceState, type Store, tables } from "../../store/mod.ts";
+import { auditEntry, type Author, type Query, replaceState, type Store, tables } from "../../store/mod.ts";
 import { readSharedLines } from "../exports/mod.ts";
 import { makeStatement } from "./make_statement.ts";
 
@@ -46,7 +46,10 @@ export async function draftStatement(ctx: StatementContext, query: StatementQuer
  * @throws {PurserError} `conflict` before the end of its month, and once the statement of a later month is issued: what comes late is a correction
  *   there
  */
-export async function issueStatement(ctx: StatementContext, query: StatementQuery): Promise<CostStatement> {
+export async function issueStatement(
+  ctx: StatementContext & { author: Author },
+  query: StatementQuery,
+): Promise<CostStatement> {
   return await replaceState(`the statement of ${query.month}`, async () => {
     const { statement, latest, issued } = await draft(ctx, query);
     const { month, by } = query;
@@ -65,8 +68,23 @@ export async function issueStatement(ctx: StatementContext, query: StatementQuer
       );
     }
     const version = (latest?.version ?? 0) + 1;
-    const document = { ...statement, version, issued_at: toIso(ctx.clock.now()), latest_version: version };
-    await ctx.store.write([{
+    const now = ctx.clock.now();
+    const document = { ...statement, version, issued_at: toIso(now), latest_version: version };
+    const after = {
+      version,
+      markup_percent: document.markup_percent,
+      shared: document.shared,
+      total_usd: document.total.total_usd,
+    };
+    const entry = {
+      action: "issued",
+      kind: "statement",
+      id: `${month} by ${by}`,
+      name: null,
+      before: null,
+      after,
+    } as const;
+    await ctx.store.write([auditEntry({ author: ctx.author, now }, entry), {
       sql: "INSERT INTO statements (month, by_tag, version, document) VALUES (?, ?, ?, ?)",
       args: [month, by, version, JSON.stringify(document)],
     }]);
@@ -125,7 +143,7 @@ async function draft(
     const late = await sumByTag(ctx.store, { tag: `tag:${by}`, ...spanOf(ctx, ofMonth), after, upTo });
     corrections.push(...late.map((sum) => ({ ...sum, ofMonth })));
   }
-  const lines = await readSharedLines(ctx.query, { from: month, to: month });
+  const lines = await readSharedLines(ctx, { from: month, to: month });
   const statement = makeStatement({
     head: {
       month,
@@ -142,7 +160,8 @@ async function draft(
     },
     sums,
     corrections,
-    sharedCosts: lines.map(({ source, category, sku, model, amountNanoUsd }) => ({
+    sharedCosts: lines.map(({ source, category, sku, model, amountNanoUsd, startsAt }) => ({
+      of_month: toIso(startsAt) < month ? toIso(startsAt).slice(0, 7) : null,
       source,
       category,
       description: [sku, model].filter(Boolean).join(" ") || category,

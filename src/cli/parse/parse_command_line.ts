@@ -1,6 +1,6 @@
 import { nearestName } from "../../kernel/nearest_name.ts";
-import type { Command, OptionSpec } from "../command.ts";
-import { COMMANDS, COMMON_OPTIONS } from "../command_table.ts";
+import type { Command, CommandSpec, OptionSpec } from "../command.ts";
+import { COMMON_OPTIONS, loadAllCommands, loadCommands } from "../command_table.ts";
 import { Options } from "./options.ts";
 import { UsageError } from "./usage_error.ts";
 
@@ -13,12 +13,12 @@ export type CommandLine =
   | { kind: "incomplete"; topic: string }
   | { kind: "command"; command: Command; args: string[]; options: Options };
 
-/** The options of all commands. */
-export const ALL_OPTIONS: Readonly<Record<string, OptionSpec>> = {
-  ...Object.assign({}, ...COMMANDS.map(({ options }) => options)) as Record<string, OptionSpec>,
+/** Returns the options of commands, and those of every command. */
+export const allOptions = (commands: readonly CommandSpec[]): Readonly<Record<string, OptionSpec>> => ({
+  ...Object.assign({}, ...commands.map(({ options }) => options)) as Record<string, OptionSpec>,
   ...COMMON_OPTIONS,
   version: { type: "boolean", summary: "Print the version" },
-};
+});
 
 /** Earlier names of options, which the help does not list. */
 const ALIASES: Readonly<Record<string, string>> = { "agent-id": "agent", h: "help" };
@@ -28,28 +28,45 @@ export const optionName = (given: string) => Object.hasOwn(ALIASES, given) ? ALI
 
 type OptionToken = Extract<Token, { kind: "option" }>;
 
-/** Parses a command line. Options may stand anywhere. Throws a `UsageError`. */
-export function parseCommandLine(argv: readonly string[]): CommandLine {
+/**
+ * Parses a command line after it has loaded the commands of its first word; all of them if the line has an option of another command or
+ * an error, whose message may name any. Throws a `UsageError`.
+ */
+export async function readCommandLine(argv: readonly string[]): Promise<CommandLine> {
+  const commands = await loadCommands(argv[argv[0] === "help" ? 1 : 0]);
+  const options = allOptions(commands);
+  const tokens = tokenize(argv, (name) => options[optionName(name)]?.type === "string");
+  const needsNone = /^(help|version|)$/.test(
+    argv.filter((word) => word === "-" || !word.startsWith("-")).join(" "),
+  );
+  const isKnown = (commands.length > 0 || needsNone) &&
+    tokens.every((token) => token.kind === "positional" || Object.hasOwn(options, nameOf(token)));
+  return parseCommandLine(argv, isKnown ? commands : await loadAllCommands());
+}
+
+/** Parses a command line that names one of `commands`. Options may stand anywhere. Throws a `UsageError`. */
+export function parseCommandLine(argv: readonly string[], commands: readonly Command[]): CommandLine {
   const wordsOf = (all: readonly Token[]) =>
     all.flatMap((token) => (token.kind === "positional" ? [token.value] : []));
-  const takesValue = (name: string) => ALL_OPTIONS[optionName(name)]?.type === "string";
+  const known = allOptions(commands);
+  const takesValue = (name: string) => known[optionName(name)]?.type === "string";
   const first = tokenize(argv, takesValue);
   // Of a command that has versions of something, --version is the one of them; elsewhere it is that of this program.
-  const hasVersion = findCommand(wordsOf(first))?.options.version !== undefined;
+  const hasVersion = findCommand(wordsOf(first), commands)?.options.version !== undefined;
   const tokens = hasVersion ? tokenize(argv, (name) => name === "version" || takesValue(name)) : first;
   const words = wordsOf(tokens);
   const given = tokens.filter((token): token is OptionToken => token.kind === "option");
   const isGiven = (name: string) => given.some((token) => nameOf(token) === name);
 
-  if (words[0] === "help") return { kind: "help", topic: findTopic(words.slice(1)) };
-  if (isGiven("help")) return { kind: "help", topic: findTopic(words) };
+  if (words[0] === "help") return { kind: "help", topic: findTopic(words.slice(1), commands) };
+  if (isGiven("help")) return { kind: "help", topic: findTopic(words, commands) };
   if ((isGiven("version") && !hasVersion) || (words[0] === "version" && words.length === 1)) {
     return { kind: "version" };
   }
-  const command = findCommand(words);
+  const command = findCommand(words, commands);
   if (!command) {
-    const topic = findTopic(words);
-    for (const token of given) checkOption(token, ALL_OPTIONS, topic);
+    const topic = findTopic(words, commands);
+    for (const token of given) checkOption(token, known, topic);
     return { kind: "incomplete", topic };
   }
   const options = readOptions(given, command);
@@ -61,24 +78,24 @@ function nameOf({ name }: OptionToken): string {
 }
 
 /** Returns the command whose name the words begin with; of `cost` and `cost explain`, the longer one. */
-export function findCommand(words: readonly string[]): Command | undefined {
-  const found = COMMANDS.filter(({ name }) => words.slice(0, name.split(" ").length).join(" ") === name);
-  return found.sort((a, b) => b.name.length - a.name.length)[0];
+export function findCommand<C extends CommandSpec>(words: readonly string[], commands: readonly C[]) {
+  const found = commands.filter(({ name }) => words.slice(0, name.split(" ").length).join(" ") === name);
+  return found.sort((a, b) => b.name.length - a.name.length).at(0);
 }
 
 /** Returns the words that begin a command's name, without arguments. Throws a `UsageError` if no command begins with them. */
-function findTopic(words: readonly string[]): string {
-  const command = findCommand(words);
+function findTopic(words: readonly string[], commands: readonly Command[]): string {
+  const command = findCommand(words, commands);
   if (command) return command.name;
   const [group = "", verb] = words;
   if (group === "") return "";
-  const verbs = COMMANDS.flatMap((
+  const verbs = commands.flatMap((
     { name },
   ) => (name.startsWith(`${group} `) ? [name.slice(group.length + 1)] : []));
   if (verbs.length > 0 && verb === undefined) return group;
   const known = verbs.length > 0
     ? verbs
-    : [...new Set(COMMANDS.map(({ name }) => name.split(" ")[0]!)), "help"];
+    : [...new Set(commands.map(({ name }) => name.split(" ")[0]!)), "help"];
   const near = nearestName(verbs.length > 0 ? verb! : group, known);
   const typed = verbs.length > 0 ? `${group} ${verb}` : group;
   throw new UsageError(

@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
-import { COMMANDS, COMMON_OPTIONS } from "../command_table.ts";
-import { parseCommandLine } from "./parse_command_line.ts";
+import { COMMON_OPTIONS, loadAllCommands } from "../command_table.ts";
+import { allOptions, type CommandLine, parseCommandLine, readCommandLine } from "./parse_command_line.ts";
+import fc from "#dev/fast_check.ts";
 import { splitLine } from "../../../tests/harness/split_line.ts";
 import { UsageError } from "./usage_error.ts";
 
-const parse = (line: string) => parseCommandLine(line.split(" ").filter(Boolean));
+const COMMANDS = await loadAllCommands();
+
+const parse = (line: string) => parseCommandLine(line.split(" ").filter(Boolean), COMMANDS);
 
 Deno.test("parseCommandLine() finds the command, its arguments and its options wherever they stand", () => {
   for (
@@ -93,7 +96,56 @@ Deno.test("parseCommandLine() explains errors", () => {
       return true;
     });
   }
-  assert.throws(() => parseCommandLine(["run", "bot", ""]), /with an empty INPUT/);
+  assert.throws(() => parseCommandLine(["run", "bot", ""], COMMANDS), /with an empty INPUT/);
+});
+
+Deno.test("readCommandLine() reads a line with the commands of its first word as with all commands", async () => {
+  const options = [...new Set(COMMANDS.flatMap((each) => Object.keys(each.options)))];
+  const word = fc.oneof(
+    fc.constantFrom(
+      ...COMMANDS.flatMap(({ name }) => name.split(" ")),
+      "help",
+      "version",
+      "x",
+      "budgts",
+      "hlep",
+      "-",
+      "--",
+      "-h",
+    ),
+    fc.constantFrom(...options, ...Object.keys(COMMON_OPTIONS), "version", "agent-id").map((name) =>
+      `--${name}`
+    ),
+  );
+  const line = fc.oneof(
+    fc.array(word, { maxLength: 4 }),
+    fc.tuple(fc.constantFrom(...COMMANDS), fc.array(word, { maxLength: 4 })).map(([{ name }, rest]) => [
+      ...name.split(" "),
+      ...rest,
+    ]),
+  );
+  /** A parsed line, or the message of the error. */
+  const outcomeOf = async (parsed: () => CommandLine | Promise<CommandLine>) => {
+    try {
+      const read = await parsed();
+      if (read.kind !== "command") return read;
+      const given = Object.keys(allOptions(COMMANDS)).filter((name) => read.options.has(name));
+      return { ...read, options: given.map((name) => [name, read.options.texts(name)]) };
+    } catch (error) {
+      // Commands may have different words for the value of an option of one name.
+      return String(error).replace(/ without [A-Z_|]+/, " without a value");
+    }
+  };
+  await fc.assert(
+    fc.asyncProperty(line, async (argv) => {
+      const [one, all] = await Promise.all([
+        outcomeOf(() => readCommandLine(argv)),
+        outcomeOf(() => parseCommandLine(argv, COMMANDS)),
+      ]);
+      assert.deepEqual(one, all);
+    }),
+    { numRuns: 300 },
+  );
 });
 
 Deno.test("COMMANDS gives every option one type and every summary no final period", () => {
@@ -108,7 +160,7 @@ Deno.test("COMMANDS gives every option one type and every summary no final perio
     }
     for (const [line] of examples) {
       const [, command = ""] = /purser ([^|>]*)/.exec(line)!;
-      const parsed = parseCommandLine(splitLine(command));
+      const parsed = parseCommandLine(splitLine(command), COMMANDS);
       assert.equal(
         parsed.kind === "command" && parsed.command.name,
         deprecated?.replace("purser ", "") ?? name,

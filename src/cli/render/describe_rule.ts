@@ -1,5 +1,10 @@
 import type { AlertRule } from "../../alerts/mod.ts";
-import { PLAN_THRESHOLD, type RuleThreshold } from "../../contract/values.ts";
+import {
+  isOfCalls,
+  PLAN_THRESHOLD,
+  type RuleThreshold,
+  UNEXPLAINED_THRESHOLD,
+} from "../../contract/values.ts";
 import { periodOf } from "../../contract/windows.ts";
 import type { SubjectFields } from "../../contract/budgets/subjects.ts";
 import { parseTotalUsd } from "../../kernel/money.ts";
@@ -12,13 +17,15 @@ type Watching =
   & Partial<Pick<AlertRule, "time_zone" | "month_start_day">>
   & SubjectFields;
 
-const windowOf = (type: RuleThreshold) => type === PLAN_THRESHOLD ? "window" : periodOf(type);
+const windowOf = (type: RuleThreshold) =>
+  type === PLAN_THRESHOLD ? "window" : isOfCalls(type) ? periodOf(type) : "month";
 
 /** Describes what a rule measures: `day of all agents`, `run of researcher`, `window of the plan codex`. */
 export function describeWatch(rule: Watching): string {
   if (rule.threshold_type === PLAN_THRESHOLD) {
     return rule.agent_id == null ? "window of any plan" : `window of the plan ${rule.agent_id}`;
   }
+  if (rule.threshold_type === UNEXPLAINED_THRESHOLD) return "month of any bill";
   // A rule per run or session measures the one of the call, a budget each.
   return describeCounted({ ...rule, per: periodOf(rule.threshold_type) }).replace(/^each /, "");
 }
@@ -44,7 +51,8 @@ export function describeThreshold(
   const threshold = rule.threshold_usd === null
     ? `${rule.threshold_pct}%`
     : formatThreshold(parseTotalUsd(rule.threshold_usd));
-  return `${threshold} in ${article} ${describeWatch(rule)}`;
+  const unexplained = rule.threshold_type === UNEXPLAINED_THRESHOLD ? " unexplained" : "";
+  return `${threshold}${unexplained} in ${article} ${describeWatch(rule)}`;
 }
 
 function describeCooldown(rule: Pick<AlertRule, "threshold_type" | "repeat" | "cooldown_seconds">): string {

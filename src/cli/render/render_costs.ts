@@ -267,7 +267,7 @@ function isUnpriced({ modelCalls, unpricedCalls }: Spend): boolean {
 function unpricedWarning(unpricedCalls: number): string {
   return `${countOf(unpricedCalls, "call")} without a known price ${
     unpricedCalls === 1 ? "counts" : "count"
-  } as $0 here: add the model to "prices" in the config, then run purser reprice --unpriced`;
+  } as $0 here: set it by purser prices set PROVIDER:MODEL --input … --output …, then run purser reprice --unpriced`;
 }
 
 /** Returns the warning about calls of which a part counts as 0. */

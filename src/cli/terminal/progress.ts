@@ -19,7 +19,11 @@ const BAR_WIDTH = 24;
 /** Creates a progress line on standard error, if that is a terminal. */
 export function createProgress(
   { terminal: { stderr, hasUnicode }, clock, isJson }: Pick<CommandContext, "terminal" | "clock" | "isJson">,
-  { label, total, unit }: { label: string; total: number | undefined; unit: "messages" | "bytes" | "rows" },
+  { label, total, unit }: {
+    label: string;
+    total: number | undefined;
+    unit: "messages" | "bytes" | "rows" | "days";
+  },
 ): Progress {
   const startedAt = clock.monotonic();
   let drawnAt = startedAt + QUIET_MS - REDRAW_MS;
@@ -55,7 +59,7 @@ export function renderProgress(
     label: string;
     done: number;
     total: number | undefined;
-    unit: "messages" | "bytes" | "rows";
+    unit: "messages" | "bytes" | "rows" | "days";
     hasUnicode: boolean;
   },
 ): string {

@@ -6,6 +6,7 @@ import {
   DELIVERY_STATUSES,
   PLAN_THRESHOLD,
   RULE_THRESHOLDS,
+  UNEXPLAINED_THRESHOLD,
 } from "../values.ts";
 import { z } from "@hono/zod-openapi";
 import { DeliveryId } from "../channels.ts";
@@ -46,6 +47,13 @@ export const AlertPlanWindow = z.object({
 }).openapi("AlertPlanWindow");
 export type AlertPlanWindow = z.infer<typeof AlertPlanWindow>;
 
+export const AlertBill = z.object({
+  source: z.string().openapi({ example: "anthropic" }),
+  month: z.string().openapi({ example: "2026-10" }),
+  account: z.string().nullable().openapi({ description: "Null of all accounts" }),
+  reconciliation_id: z.string(),
+}).openapi("AlertBill");
+
 export const Alert = z.object({
   alert_id: AlertId,
   rule_id: RuleId.openapi({ description: "The rule, or the budget that warns" }),
@@ -67,6 +75,9 @@ export const Alert = z.object({
   plan_window: AlertPlanWindow.optional().openapi({
     description: "The window of a plan that the alert is about",
   }),
+  bill: AlertBill.optional().openapi({
+    description: `Of the type \`${UNEXPLAINED_THRESHOLD}\`: the month of a bill and its comparison`,
+  }),
   agent_id: AgentId.nullable().openapi({
     description: "The agent of the call that fired the rule; of a test, the rule's agent",
   }),
@@ -87,7 +98,8 @@ export const Alert = z.object({
   test: z.boolean().openapi({ description: "True for a test of the rule" }),
   state: z.enum(ALERT_STATES).openapi({
     description:
-      "`resolved` once the window has ended, the spending is below the threshold, or the rule or budget is gone; a test is",
+      "`resolved` once the window has ended, the spending is below the threshold, a later comparison of the bill leaves another amount " +
+      "unexplained, or the rule or budget is gone; a test is",
   }),
   acknowledged_at: Time.optional(),
   acknowledged_by: z.string().optional().openapi({ description: "The name of the key, or `user@host`" }),
@@ -119,7 +131,7 @@ export type AlertRecord = z.infer<typeof AlertRecord>;
 export const AlertDetail = z.object({
   ...Alert.shape,
   causes: orNull(AlertCauses).openapi({
-    description: "Null of a test, and of an alert about a plan, in which nothing was spent",
+    description: "Null of a test, and of an alert about a plan or a bill, in which nothing was spent",
   }),
   past: z.array(AlertRecord).openapi({
     description: "Earlier alerts of the rule or budget, newest first, at most twenty",

@@ -56,10 +56,12 @@ export const CAUSES = {
     remedy: "correct",
     advice: "Correct the calls by the bill: purser reconcile … --correct.",
   },
-  currency: {
-    test: "The bill states the amount of these calls in another currency than USD.",
+  fx: {
+    test:
+      "The bill states the amount of these calls in another currency than USD, or the line is named a conversion of currencies.",
     remedy: "none",
-    advice: "Compare these lines in their currency: they are in no sum of USD.",
+    advice:
+      "It belongs to no call; compare amounts in another currency by themselves: they are in no sum of USD.",
   },
   not_billed: {
     test:
@@ -71,7 +73,13 @@ export const CAUSES = {
     test:
       "The quantities are the same, and the unit price is another one, in several buckets or in the only one.",
     remedy: "reprice",
-    advice: "Set this price, then price the calls again: purser prices set, purser reprice apply.",
+    advice: "Set this price, then price the calls again: purser prices set, purser reprice.",
+  },
+  unpriced: {
+    test: "The ledger has no price for these calls, and the bill has an amount.",
+    remedy: "override",
+    advice:
+      "Set their price, then price them: purser prices set PROVIDER:MODEL --input … --output …, purser reprice --unpriced.",
   },
   discount: {
     test: "The line states a price before discounts, and a lower amount.",
@@ -96,6 +104,11 @@ export const CAUSES = {
   storage: { test: "The line is of storage.", remedy: "none", advice: "Charge it by share." },
   session: { test: "The line is of the time of sessions.", remedy: "none", advice: "Charge it by share." },
   fee: { test: "The line is a fee.", remedy: "none", advice: "Charge it by share." },
+  minimum: {
+    test: "The line is named a minimum of the contract, such as a minimum spend or what is short of it.",
+    remedy: "none",
+    advice: "Charge it by share: it is what the contract adds to the usage.",
+  },
   credit: {
     test: "The line is a credit or an adjustment of the provider.",
     remedy: "none",

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { MAX_BILL_LINES } from "../limits.ts";
 import { Count, id, Position, Time } from "../parts.ts";
-import { BILL_CATEGORIES, BILL_LINE_TEXTS, BILL_SERIES } from "../values.ts";
+import { BILL_CATEGORIES, BILL_LINE_STATES, BILL_LINE_TEXTS, BILL_SERIES } from "../values.ts";
 
 /** The wire schemas of the lines of providers' bills and of their imports. */
 
@@ -52,7 +52,7 @@ export const BillLine = z.object({
   source: z.string(),
   account: z.string(),
   import_id: BillImportId,
-  state: z.enum(["current", "replaced"]),
+  state: z.enum(BILL_LINE_STATES),
   revision: Count.openapi({ description: "1, and one more for each change" }),
   replaced_by: BillImportId.nullable().openapi({ description: "The import that has replaced it" }),
   month: Month.openapi({ description: "The period that it belongs to" }),

@@ -11,6 +11,7 @@ import {
   Month,
 } from "../../contract/imports/bills.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
+import { BILL_LINE_STATES } from "../../contract/values.ts";
 import { QueryTime } from "../../contract/parts.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { toCamelCase } from "../../kernel/text.ts";
@@ -106,7 +107,9 @@ const lines = createRoute({
       month: Month.optional(),
       from: QueryTime.optional().openapi({ description: "Of their start" }),
       to: QueryTime.optional(),
-      state: z.enum(["current", "replaced"]).optional().openapi({ description: "Default: `current`" }),
+      state: z.enum(BILL_LINE_STATES).optional().openapi({
+        description: "Default: `current`; with `month`, also `closed` and `reversal`, which count there",
+      }),
       ...pageQuery(PAGE_SIZES.billLines),
     }),
   },

@@ -4,6 +4,7 @@ import type { Core } from "../../service/mod.ts";
 import { createRoute, z } from "../create_route.ts";
 import { wholeNumber } from "../pagination.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
+import { asAuthor } from "../middleware/principal.ts";
 import { json, jsonBody } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 
@@ -57,5 +58,5 @@ export function createRoutes(core: Core) {
         : await findStatement(core, { ...query, version });
       return c.json(statement, 200);
     })
-    .openapi(issue, async (c) => c.json(await issueStatement(core, c.req.valid("json")), 200));
+    .openapi(issue, async (c) => c.json(await issueStatement(asAuthor(c, core), c.req.valid("json")), 200));
 }

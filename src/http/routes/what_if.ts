@@ -114,6 +114,6 @@ async function findRates({ prices, clock }: Core, name: string) {
   if (rates) return rates;
   throw new PurserError(
     "invalid",
-    `Cannot price the model ${name}: no price is known for it; add one to "prices" in the config`,
+    `Cannot price the model ${name}: no price is known for it; set it by purser prices set ${name} --input … --output …`,
   );
 }

@@ -44,9 +44,10 @@ export function scopeIn(kind: Counted, call: Partial<Scopes>): string | null {
 
 /** Returns the scopes of a call, as an object that has nothing else. */
 export function scopesOf(call: Scopes): Scopes {
-  const scopes: Record<string, string | null> = {};
-  for (const kind of COUNTED) scopes[PROPERTIES[kind]] = call[PROPERTIES[kind]] ?? null;
-  return { ...scopes as Scopes, ...(call.rootSessionId && { rootSessionId: call.rootSessionId }) };
+  const scopes: Partial<Scopes> = {};
+  for (const kind of COUNTED) scopes[PROPERTIES[kind]] = (call[PROPERTIES[kind]] ?? null) as string;
+  if (call.rootSessionId) scopes.rootSessionId = call.rootSessionId;
+  return scopes as Scopes;
 }
 
 /** Returns the root of the tree of a call: of a session that no other one has started, the session itself; null without a session. */

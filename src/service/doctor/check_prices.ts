@@ -60,7 +60,7 @@ export async function checkModelPrices(
   }
   const { name } = (unpriced[0] ?? refused[0] ?? disputed[0] ?? ending[0])!;
   const remedy = unpriced.length + refused.length > 0
-    ? '; update the prices, or add the model to "prices" in the config'
+    ? `; update the prices, or set it by purser prices set ${name} --input … --output …`
     : disputed.length > 0
     ? ' and the provider\'s own price list; "prices" in the config decides'
     : " and the provider's page of models; choose another one in time";

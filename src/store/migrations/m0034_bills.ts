@@ -27,7 +27,8 @@ export const bills: readonly string[] = [
   ended_at ${INTEGER}
 )`,
   `CREATE INDEX bill_imports_of_source ON bill_imports (source, created_at)`,
-  // state: staged until its import is done, then current, then replaced by a revision or by nothing, by the import in replaced_by. natural_key, content: hashes of the fields that
+  // state: staged until its import is done, then current, then replaced by a revision or by nothing, by the import in replaced_by. A line that is replaced after its
+  // month was closed is closed instead: it still counts there, and a reversal, which is the same line with the opposite sign, counts in the next open month. natural_key, content: hashes of the fields that
   // tell lines apart, and of those of CONTENT. month: the period that it belongs to, 'YYYY-MM': that of its start, or a later one where that was closed. quantity, amount, list_amount: decimal texts.
   // amount_nano_usd: of amount, rounded half to even; null in another currency.
   `CREATE TABLE bill_lines (
@@ -68,7 +69,7 @@ export const bills: readonly string[] = [
   is_equivalent ${INTEGER} NOT NULL
 )`,
   `CREATE INDEX bill_lines_by_time ON bill_lines (source, starts_at) WHERE state = 'current'`,
-  `CREATE INDEX bill_lines_by_month ON bill_lines (source, month) WHERE state = 'current'`,
+  `CREATE INDEX bill_lines_by_month ON bill_lines (month, source)`,
   `CREATE INDEX bill_lines_by_key ON bill_lines (source, account, natural_key)`,
   `CREATE INDEX bill_lines_of_import ON bill_lines (import_id)`,
   `CREATE INDEX bill_lines_replaced_by ON bill_lines (replaced_by) WHERE replaced_by IS NOT NULL`,
@@ -147,7 +148,7 @@ export const reconciliations: readonly string[] = [
   PRIMARY KEY (reconciliation_id, call_id)
 )${WITHOUT_ROWID}`,
   // state: soft_closed, closed or reopened; a month without a row is open. reconciliation_id: as it was closed. bill_nano_usd, ledger_nano_usd: the
-  // totals of the month when it was closed. corrections: JSON, the changes of earlier months that it has taken, by month.
+  // totals of the month when it was closed. providers: JSON, those whose calls it was compared with; null for all. corrections: JSON, the changes of earlier months that it has taken, by month.
   `CREATE TABLE bill_periods (
   source ${TEXT} NOT NULL,
   account ${TEXT} NOT NULL,
@@ -156,6 +157,7 @@ export const reconciliations: readonly string[] = [
   reconciliation_id ${TEXT},
   bill_nano_usd ${INTEGER} NOT NULL,
   ledger_nano_usd ${INTEGER} NOT NULL,
+  providers ${TEXT},
   corrections ${TEXT} NOT NULL,
   changed_at ${INTEGER} NOT NULL,
   changed_by ${TEXT},

@@ -29,7 +29,7 @@ export const billLines = sqliteTable("bill_lines", {
   source: text("source").notNull(),
   account: text("account").notNull(),
   importId: text("import_id").notNull(),
-  state: text("state").$type<"staged" | "current" | "replaced">().notNull(),
+  state: text("state").$type<"staged" | "current" | "replaced" | "closed" | "reversal">().notNull(),
   naturalKey: text("natural_key").notNull(),
   content: text("content").notNull(),
   revision: int("revision").notNull(),

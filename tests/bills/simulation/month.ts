@@ -45,10 +45,28 @@ const ALL: readonly Cause[] = [
   "fee",
   "tax",
   "credit",
+  "fx",
+  "minimum",
   "late",
   "model_alias",
   "boundary",
+  "unpriced",
 ];
+/** The causes of lines that are of no model's calls. */
+const EXTRA = {
+  tool_fee: 5n,
+  fee: 7n,
+  tax: 11n,
+  credit: -13n,
+  fx: 17n,
+  minimum: 19n,
+} as const;
+const EXTRAS = Object.keys(EXTRA) as (keyof typeof EXTRA)[];
+/** A provider names a conversion and a minimum as it likes, in lines of these categories. */
+const NAMED = {
+  fx: { category: "fee", sku: "FX-conversion_charge" },
+  minimum: { category: "purchase", sku: "Minimum spend: shortfall" },
+} as const;
 const WITHOUT_REQUESTS = new Set<Cause>(["lost", "not_billed"]);
 const NOT_BY_CALL = new Set<Cause>(["tier", "cache_kind", "model_alias", "boundary", "price"]);
 
@@ -175,6 +193,12 @@ export function makeMonth(seed: number, unexplained = 0n): Month {
           both();
           break;
         }
+        case "unpriced":
+          calls.push(isChanged ? { ...call, isUnpriced: true } : call);
+          bill.push(billOf(call));
+          if (isChanged && timeOf(call) < wholeUntil) expect("unpriced", amount);
+          both();
+          break;
         case "cache_kind": {
           const shift = Math.min(50, call.counts.input_tokens);
           const billed = {
@@ -214,14 +238,15 @@ export function makeMonth(seed: number, unexplained = 0n): Month {
       }
       if (cause !== "bypass" || !isChanged) {
         const booked = calls.at(-1)!;
-        if (isBilled(booked) && timeOf(booked) >= wholeUntil) expect("late", -amountOf(model, booked.counts));
+        const isOwed = isBilled(booked) && timeOf(booked) >= wholeUntil && !booked.isUnpriced;
+        if (isOwed) expect("late", -amountOf(model, booked.counts));
       }
     }
   }
 
   addModel("alpha", undefined);
   addModel("bravo", undefined);
-  const changing = injected.filter((cause) => !["tool_fee", "fee", "tax", "credit", "late"].includes(cause));
+  const changing = injected.filter((cause) => cause !== "late" && !EXTRAS.some((extra) => extra === cause));
   changing.forEach((cause, index) => addModel(`m${String.fromCharCode(99 + index)}-${cause}`, cause));
 
   const lines = toLines(provider, bill.filter(isBilled).filter((call) => timeOf(call) < wholeUntil), timeOf);
@@ -236,10 +261,9 @@ export function makeMonth(seed: number, unexplained = 0n): Month {
       amount: toText(amount),
       ...line,
     });
-  const more = { tool_fee: 5n, fee: 7n, tax: 11n, credit: -13n } as const;
-  for (const cause of ["tool_fee", "fee", "tax", "credit"] as const) {
+  for (const cause of EXTRAS) {
     if (!injected.includes(cause)) continue;
-    const amount = more[cause] * 10n ** 16n;
+    const amount = EXTRA[cause] * 10n ** 16n;
     expect(cause, amount);
     extra(
       cause === "tool_fee"
@@ -249,7 +273,10 @@ export function makeMonth(seed: number, unexplained = 0n): Month {
           ...(provider.hasQuantities && { quantity: "5", unit: "searches" }),
           ...(provider.hasKeyInCosts && { credential: "key_one" }),
         }
-        : { category: cause, sku: cause, endsAt: FROM + DAYS * DAY },
+        : {
+          ...cause in NAMED ? NAMED[cause as "fx"] : { category: cause as "fee", sku: cause },
+          endsAt: FROM + DAYS * DAY,
+        },
       amount,
     );
   }
@@ -288,6 +315,7 @@ export function makeMonth(seed: number, unexplained = 0n): Month {
     others,
     setup: {
       terms: {
+        provider: null,
         countsBy: isUnknown ? "unknown" : countsBy,
         ...(provider.decimals !== undefined && { amountDecimals: provider.decimals }),
       },

@@ -18,6 +18,8 @@ export interface SimulatedCall {
   tier: string;
   counts: Counts;
   doubtful: boolean;
+  /** The ledger has no price for it. */
+  isUnpriced?: true;
 }
 
 /** Pico-USD for each token. */
@@ -31,13 +33,14 @@ export const rates = (model: string): Record<Part, bigint> => {
 };
 
 export function toCell(
-  { id, at, endedAt, model, credential, tier, counts, doubtful }: SimulatedCall,
+  { id, at, endedAt, model, credential, tier, counts, doubtful, isUnpriced }: SimulatedCall,
   provider: Provider,
 ): LedgerCell {
   const parts = PARTS.map((part) => ({
     part,
     quantity: BigInt(counts[part]) * MICRO,
-    amount: BigInt(counts[part]) * rates(model)[part] * MICRO,
+    amount: isUnpriced ? 0n : BigInt(counts[part]) * rates(model)[part] * MICRO,
+    ...isUnpriced && { unpriced: BigInt(counts[part]) * MICRO },
   }))
     .filter(({ quantity }) => quantity > 0n);
   const isByCall = provider.usageMs === 0;

@@ -59,7 +59,7 @@ async function openFolder(folder: string, where: string): Promise<ExportTarget> 
           throw error;
         })),
     // Its temporary file is renamed after it is on the disk.
-    put: (name, bytes) => writeFile(join(folder, name), new Blob([bytes]).stream()),
+    put: (name, bytes) => writeFile(join(folder, name), ReadableStream.from([bytes])),
     remove: (name) => attempt("remove", name, () => rm(join(folder, name), { force: true })),
   };
 }

@@ -18,8 +18,11 @@ const SCALES = { usd: 9, decimal: 12 } as const;
 /** The bytes of a decimal. */
 const DECIMAL_BYTES = 16;
 
-/** The rows that are encoded at once; in Parquet, of one row group. */
+/** The rows of one row group of Parquet. */
 const ROWS_PER_GROUP = 10_000;
+
+/** The characters of CSV that are encoded at once. */
+const CHARACTERS_AT_ONCE = 100_000;
 
 /** Creates a file of a format in memory. The writer of Parquet is loaded with the first one. */
 export async function createTableFile(
@@ -27,7 +30,6 @@ export async function createTableFile(
   columns: readonly ExportColumn[],
 ): Promise<TableFile> {
   const encode = format === "csv" ? createCsv(columns) : await createParquet(columns);
-  let group: (readonly ExportCell[])[] = [];
   let rows = 0;
   return {
     get rows() {
@@ -35,31 +37,35 @@ export async function createTableFile(
     },
     add(row) {
       rows++;
-      if (group.push(row) < ROWS_PER_GROUP) return;
-      encode.group(group);
-      group = [];
+      encode.add(row);
     },
-    finish() {
-      if (group.length > 0) encode.group(group);
-      return encode.finish();
-    },
+    finish: () => encode.finish(),
   };
 }
 
-interface Encoder {
-  group(rows: readonly (readonly ExportCell[])[]): void;
-  finish(): Uint8Array<ArrayBuffer>;
-}
+/** Takes rows without keeping them: what lives long is copied again and again by the garbage collector. */
+type Encoder = Pick<TableFile, "add" | "finish">;
 
 /** Returns rows as lines of CSV. */
 export const toCsv = (rows: readonly (readonly ExportCell[])[]): string =>
   toLines(rows.map((row) => row.map((cell) => cellOf("", cell))));
 
 function createCsv(columns: readonly ExportColumn[]): Encoder {
-  const parts = [Buffer.from(toCsv([columns.map(({ name }) => name)]))];
+  const parts: Buffer[] = [];
+  let text = toCsv([columns.map(({ name }) => name)]);
+  const encode = () => {
+    parts.push(Buffer.from(text));
+    text = "";
+  };
   return {
-    group: (rows) => void parts.push(Buffer.from(toCsv(rows))),
-    finish: () => Buffer.concat(parts),
+    add(row) {
+      text += toCsv([row]);
+      if (text.length >= CHARACTERS_AT_ONCE) encode();
+    },
+    finish() {
+      encode();
+      return Buffer.concat(parts);
+    },
   };
 }
 
@@ -98,17 +104,25 @@ async function createParquet(columns: readonly ExportColumn[]): Promise<Encoder>
     createdBy: "purser",
   });
   const values = columns.map(({ kind }) => kind === "text" ? (cell: ExportCell) => cell : toValue(kind));
+  const emptyGroup = () => columns.map((): unknown[] => []);
+  let group = emptyGroup();
+  const writeGroup = () => {
+    const columnData = columns.map(({ name, kind }, index) => ({
+      name,
+      data: group[index]!,
+      statistics: kind === "integer" || kind === "time",
+    }));
+    // It awaits nothing: the bytes stay in memory.
+    file.write({ columnData, rowGroupSize: ROWS_PER_GROUP });
+    group = emptyGroup();
+  };
   return {
-    group(rows) {
-      const columnData = columns.map(({ name, kind }, index) => ({
-        name,
-        data: rows.map((row) => values[index]!(row[index]!)),
-        statistics: kind === "integer" || kind === "time",
-      }));
-      // It awaits nothing: the bytes stay in memory.
-      file.write({ columnData, rowGroupSize: rows.length });
+    add(row) {
+      for (let index = 0; index < columns.length; index++) group[index]!.push(values[index]!(row[index]!));
+      if (group[0]!.length >= ROWS_PER_GROUP) writeGroup();
     },
     finish() {
+      if (group[0]!.length > 0) writeGroup();
       // Set only here: the writer would convert each value by itself, which takes ten times as long.
       for (const element of file.schema) {
         if (element.logical_type?.type === "DECIMAL") element.converted_type = "DECIMAL";

@@ -111,6 +111,7 @@ const COLUMNS: readonly Column[] = [
   ofPrice("x_BillingMode", "text", ({ mode }) => mode),
   ofCharge("x_CallAt", "time", ({ call }) => toIso(call.at), "per_call"),
   ofCharge("x_CallId", "text", ({ call }) => call.callId, "per_call"),
+  ofPrice("x_Cause", "text", () => null),
   ofCharge("x_ConsumedTokens", "integer", ({ tokens }) => tokens ?? null),
   ofCharge("x_Estimated", "text", ({ call }) => String(call.isEstimated)),
   ofCharge("x_KeyId", "text", ({ call }) => call.keyId ?? null),

@@ -35,7 +35,7 @@ export async function runCallsExport(ctx: CommandContext): Promise<number> {
   }
   const format = options.oneOf("format", EXPORT_FORMATS) ?? "parquet";
   const fromPosition = options.wholeNumber("from-position", { min: 1, max: Number.MAX_SAFE_INTEGER });
-  const { api } = await ctx.connect();
+  const { api, core } = await ctx.connect();
   const { exportCalls, openTarget } = await import("../../../bills/exports/files/mod.ts");
   return await untilInterrupted(ctx, async () => {
     const target = await openTarget({ ...ctx, fetch: globalThis.fetch }, to);
@@ -48,6 +48,11 @@ export async function runCallsExport(ctx: CommandContext): Promise<number> {
       async readPage(after) {
         interrupted.throwIfAborted();
         first ??= after;
+        if (core) {
+          // Pages as JSON would take a tenth of the time.
+          const { readCalls } = await import("../../../bills/exports/mod.ts");
+          return await readCalls(core, { after, limit: PAGE_SIZES.exportedRows.default });
+        }
         const answer = await api.exports.calls.$get({
           query: { after: String(after), limit: ROWS_PER_PAGE },
         });

@@ -14,6 +14,7 @@ import { formatCost } from "../../render/format_cost.ts";
 import { countOf, formatCount } from "../../render/format_values.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { renderTable } from "../../render/render_table.ts";
+import { createProgress, type Progress } from "../../terminal/progress.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 
 /** The variances that are shown of a comparison. */
@@ -27,8 +28,17 @@ export async function runReconcile(ctx: CommandContext): Promise<number> {
     limit_usd: options.read("limit", parseAmount),
     ...options.has("correct") && { correct: true },
   };
-  const { api } = await ctx.connect();
-  return await printDetail(ctx, await api.reconciliations.$post({ json }));
+  const { api, core } = await ctx.connect();
+  if (!core) return await printDetail(ctx, await api.reconciliations.$post({ json }));
+  // In this process, without the API, for its progress.
+  const { loadSource, reconcileBill } = await import("../../../bills/reconcile/mod.ts");
+  const terms = await loadSource(json.source, core.plugins);
+  let progress: Progress | undefined;
+  const found = await reconcileBill(await core.whole(), terms, json, (days, total) => {
+    progress ??= createProgress(ctx, { label: "Comparing", total, unit: "days" });
+    progress.reach(days);
+  }).finally(() => progress?.end());
+  return await printDetail(ctx, { text: () => Promise.resolve(JSON.stringify(found)) });
 }
 
 /** Runs `purser reconcile show REC_ID`. */

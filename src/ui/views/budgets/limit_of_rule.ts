@@ -1,6 +1,6 @@
 import type { AlertRule } from "../../../contract/alerts/alert_rules.ts";
 import { subjectsOf } from "../../../contract/budgets/subjects.ts";
-import type { ThresholdType } from "../../../contract/values.ts";
+import { isOfCalls, type ThresholdType } from "../../../contract/values.ts";
 import { periodOf, windowOf } from "../../../contract/windows.ts";
 import { toIso } from "../../../kernel/clock.ts";
 import { costsHref, limitHref, runsHref, sessionHref } from "../links.ts";
@@ -12,10 +12,10 @@ import { windowText } from "./periods.ts";
 /** A rule is near from this share on, as a budget is by default. */
 const NEAR = 0.8;
 
-/** A rule about spending; the others are about the windows of plans, and no limits. */
+/** A rule about spending; the others are about the windows of plans or bills, and no limits. */
 export type SpendingRule = AlertRule & { threshold_type: ThresholdType; threshold_usd: number };
 
-export const isOfSpending = (rule: AlertRule): rule is SpendingRule => rule.threshold_usd !== null;
+export const isOfSpending = (rule: AlertRule): rule is SpendingRule => isOfCalls(rule.threshold_type);
 
 /** Returns an alert rule as a limit. */
 export function limitOfRule(rule: SpendingRule, now: number): Limit {

@@ -1,3 +1,4 @@
+import { shortUsd } from "../../format/money.ts";
 import type { AlertRule } from "../../../contract/alerts/alert_rules.ts";
 import type { Budget } from "../../../contract/budgets/budgets.ts";
 import { plural } from "../../format/number.ts";
@@ -175,14 +176,16 @@ export function LimitsPage() {
   );
 }
 
-/** Names the rules about plans, which are no limits of spending. */
+/** Names the rules about plans and bills, which are no limits of spending. */
 function PlanRules({ rules }: { rules: readonly AlertRule[] }) {
   if (rules.length === 0) return null;
   return (
     <p class="facts">
-      {rules.map(({ rule_id, name, threshold_pct }) => (
+      {rules.map(({ rule_id, name, threshold_pct, threshold_usd }) => (
         <span key={rule_id}>
-          Plans at {threshold_pct}%:{" "}
+          {threshold_usd === null
+            ? `Plans at ${threshold_pct}%`
+            : `Unexplained above ${shortUsd(threshold_usd)}`}:{" "}
           <Link href={limitHref(rule_id)}>
             <Text>{name}</Text>
           </Link>

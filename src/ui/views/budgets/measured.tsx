@@ -1,5 +1,5 @@
 import type { Alert } from "../../../contract/alerts/alerts.ts";
-import { ASK_THRESHOLD, PLAN_THRESHOLD } from "../../../contract/values.ts";
+import { ASK_THRESHOLD, isOfCalls } from "../../../contract/values.ts";
 import { periodOf } from "../../../contract/windows.ts";
 import { Money } from "../../parts/money.tsx";
 import { windowText } from "./periods.ts";
@@ -11,15 +11,17 @@ export function Measured({ usd, pct }: { usd: number | null; pct: number | undef
 
 /** Returns the window of an alert in words. */
 export const windowIn = (
-  { threshold_type, plan_window: plan, time_zone = "UTC" }: Pick<
+  { threshold_type, plan_window: plan, bill, time_zone = "UTC" }: Pick<
     Alert,
-    "threshold_type" | "plan_window" | "time_zone"
+    "threshold_type" | "plan_window" | "bill" | "time_zone"
   >,
 ) =>
   threshold_type === ASK_THRESHOLD
     ? "window of a budget"
-    : threshold_type !== PLAN_THRESHOLD
+    : isOfCalls(threshold_type)
     ? windowText({ per: periodOf(threshold_type), time_zone })
+    : threshold_type === "unexplained_above"
+    ? bill ? `${bill.month} of the bill of ${bill.source}` : "month of a bill"
     : plan === undefined
     ? "window of a plan"
     : `${plan.window} window of the ${plan.agent_id} plan`;

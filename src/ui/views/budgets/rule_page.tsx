@@ -1,3 +1,4 @@
+import { shortUsd } from "../../format/money.ts";
 import { useState } from "preact/hooks";
 import type { AlertRule } from "../../../contract/alerts/alert_rules.ts";
 import type { Alert } from "../../../contract/alerts/alerts.ts";
@@ -92,11 +93,15 @@ function PlanRuleCard({ rule }: { rule: AlertRule }) {
     >
       <p class="answer">
         <Text>
-          {`${
-            rule.value_pct == null ? "Nothing is known" : `${rule.value_pct}% is used`
-          } of the fullest window of ${
-            rule.agent_id === null ? "any plan" : `the plan ${rule.agent_id}`
-          }; it fires at ${rule.threshold_pct}%, once per window.`}
+          {rule.threshold_usd !== null
+            ? `At most ${shortUsd(rule.value_usd ?? 0)} of a bill are unexplained; it fires above ${
+              shortUsd(rule.threshold_usd)
+            }, once per month.`
+            : `${
+              rule.value_pct == null ? "Nothing is known" : `${rule.value_pct}% is used`
+            } of the fullest window of ${
+              rule.agent_id === null ? "any plan" : `the plan ${rule.agent_id}`
+            }; it fires at ${rule.threshold_pct}%, once per window.`}
         </Text>
       </p>
     </Card>
