@@ -168,6 +168,85 @@ Deno.test("an estimate that is the only request of its minute is corrected by th
   assert.deepEqual(causesOf(await bills.reconcile()), { lost: 0.0009 });
 });
 
+Deno.test("a cut stream of OpenRouter is corrected by its generation, once it is written, and the correction taken back", async () => {
+  const KEY = "sk-or-MARKED";
+  const asked: string[] = [];
+  const answers: Record<string, Response[]> = {
+    // $0.0021 for 1,200 tokens in, of which 1,000 were cached, and 90 out, of which 40 were reasoning.
+    "gen-cut-1": [
+      Response.json({ error: { message: "not found" } }, { status: 404 }),
+      Response.json({
+        data: {
+          ...{
+            id: "gen-cut-1",
+            total_cost: 0.0021,
+            is_byok: false,
+            upstream_inference_cost: null,
+            cancelled: true,
+          },
+          ...{ native_tokens_prompt: 1_200, native_tokens_cached: 1_000, native_tokens_completion: 90 },
+          ...{ native_tokens_reasoning: 40, tokens_prompt: 1_100, tokens_completion: 80 },
+        },
+      }),
+    ],
+    "gen-cut-2": [
+      new Response("{}", { status: 429, headers: { "retry-after": "7" } }),
+      Response.json({ data: { native_tokens_prompt: null, total_cost: 0 } }),
+      Response.json({ data: { native_tokens_prompt: null, total_cost: 0 } }),
+    ],
+  };
+  await using bills = await openBills({
+    providers: { openrouter: { baseUrl: "https://openrouter.ai/api/v1", apiKey: KEY } },
+    fetch: (input, init) => {
+      const url = new URL(input as string);
+      asked.push(url.href);
+      assert.equal(url.origin + url.pathname, "https://openrouter.ai/api/v1/generation");
+      assert.equal(new Headers(init?.headers).get("authorization"), `Bearer ${KEY}`);
+      return Promise.resolve(answers[url.searchParams.get("id")!]!.shift()!);
+    },
+  });
+  const cut = (index: number) => ({
+    ...{
+      callId: `cut_${index}`,
+      provider: "openrouter",
+      responseId: `gen-cut-${index}`,
+      at: OCTOBER + index,
+    },
+    ...{ isEstimated: true, usage: usageOf({ inputTokens: 1_000, outputTokens: 400 }) },
+  });
+  const fits = { provider: "openrouter", responseId: "gen-whole-1", at: OCTOBER + 9 };
+  await bills.book(cut(1), cut(2), fits, { ...cut(3), responseId: "chatcmpl-3" });
+  await bills.importLines([], { source: "openrouter" });
+  const correct = async () => {
+    asked.length = 0;
+    const { corrections, reconciliation_id } = await bills.reconcile({ source: "openrouter", correct: true });
+    return { ...corrections, reconciliation_id, asked: asked.map((url) => url.slice(-1)).join() };
+  };
+  const event = async () => (await bills.send<{ call: Record<string, unknown> }>("/costs/calls/cut_1")).call;
+  const before = await event();
+  // OpenRouter takes no more requests now; then none of them is written yet.
+  const first = await correct();
+  assert.deepEqual([first.proposed, first.applied, first.asked], [0, 0, "2"]);
+  const second = await correct();
+  assert.deepEqual([second.applied, second.asked], [0, "2,1"]);
+  const third = await correct();
+  assert.deepEqual([third.proposed, third.applied, third.asked], [1, 1, "2,1"]);
+  const after = await event();
+  const facts = (
+    { input_tokens, cache_read_tokens, output_tokens, reasoning_tokens, cost_usd, price_source }:
+      typeof after,
+  ) => [input_tokens, cache_read_tokens, output_tokens, reasoning_tokens, cost_usd, price_source];
+  assert.deepEqual(facts(after), [1_200, 1_000, 90, 40, 0.0021, "provider"]);
+  answers["gen-cut-2"] = [Response.json({ error: "no" }, { status: 401 })];
+  assert.deepEqual((await correct()).asked, "2", "one that is corrected isn't asked for again");
+  const undone = await bills.send<ReconciliationDetail>(
+    `/reconciliations/${third.reconciliation_id}/undo`,
+    {},
+  );
+  assert.equal(undone.corrections.undone, 1);
+  assert.deepEqual(facts(await event()), facts(before));
+});
+
 Deno.test("months, sources and accounts that can't be compared are refused with a remedy", async () => {
   await using bills = await openBills();
   await bills.book({});
