@@ -108,7 +108,7 @@ testBills(
       );
     assert.match(
       (await reopen("2026-10", 409)).detail,
-      /: 2026-11, which is closed, has its corrections; reopen 2026-11 first$/,
+      /: 2026-11 is closed, and may have its corrections; reopen 2026-11 first$/,
     );
     await reopen("2026-11", 200);
     await reopen("2026-10", 200);
