@@ -1,8 +1,7 @@
-import { and, between, eq, inArray, isNotNull, ne } from "drizzle-orm";
+import { and, between, eq, isNotNull, ne, sql } from "drizzle-orm";
 import type { Cause } from "../../../contract/bills/causes.ts";
 import { toIso } from "../../../kernel/clock.ts";
 import { startInUtc } from "../../../contract/windows.ts";
-import { COUNTED_LINE_STATES } from "../../../contract/values.ts";
 import { type Query, type SqlValue, type Store, tables, toObjects } from "../../../store/mod.ts";
 import { COUNTED } from "../../lines/line_rows.ts";
 import { toDecimalText } from "../decimal_text.ts";
@@ -23,7 +22,7 @@ export async function readSharedLines(
   { from, to }: Months,
 ): Promise<SharedLine[]> {
   return await query.select().from(billLines).where(and(
-    inArray(billLines.state, [...COUNTED_LINE_STATES]),
+    sql.raw(`state IN (${COUNTED})`), // as the index has it
     eq(billLines.series, "cost"),
     ne(billLines.category, "usage"),
     isNotNull(billLines.amountNanoUsd),
