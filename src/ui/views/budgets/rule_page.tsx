@@ -94,9 +94,9 @@ function PlanRuleCard({ rule }: { rule: AlertRule }) {
       <p class="answer">
         <Text>
           {rule.threshold_usd !== null
-            ? `${shortUsd(rule.value_usd ?? 0)} of a bill are unexplained; it fires above ${
-              shortUsd(rule.threshold_usd)
-            }, once per month.`
+            ? `${
+              rule.value_usd == null ? "No bill was compared" : `${shortUsd(rule.value_usd)} is unexplained`
+            }; it fires above ${shortUsd(rule.threshold_usd)}, once per month.`
             : `${
               rule.value_pct == null ? "Nothing is known" : `${rule.value_pct}% is used`
             } of the fullest window of ${
