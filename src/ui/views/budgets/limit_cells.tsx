@@ -72,7 +72,7 @@ export function LimitMeter({ limit, marks }: { limit: Limit; marks?: readonly nu
             <span class="muted">of</span> <Money usd={limit.limit} />
           </span>
           {raised > 0 && <Amount usd={raised} name="raised" />}
-          {unpriced > 0 && ` + ${count(unpriced)} unpriced`}
+          {unpriced && ` + ${count(unpriced)} unpriced`}
         </span>
         <span class={`limit-share ${state}`}>{usedPart(limit)}</span>
       </div>
