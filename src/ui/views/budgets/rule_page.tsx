@@ -94,7 +94,7 @@ function PlanRuleCard({ rule }: { rule: AlertRule }) {
       <p class="answer">
         <Text>
           {rule.threshold_usd !== null
-            ? `At most ${shortUsd(rule.value_usd ?? 0)} of a bill are unexplained; it fires above ${
+            ? `${shortUsd(rule.value_usd ?? 0)} of a bill are unexplained; it fires above ${
               shortUsd(rule.threshold_usd)
             }, once per month.`
             : `${
