@@ -70,19 +70,15 @@ export async function proposeGenerations(
 
 /** Returns the counts of a generation by part, with what it has cost as an answer states it; undefined until it has them. */
 function countsOf(generation: Readonly<Record<string, unknown>>): object | undefined {
-  const of = (name: string) => Number(generation[name] ?? NaN);
-  const [input, output, cost] = ["native_tokens_prompt", "native_tokens_completion", "total_cost"].map(of);
-  const [cached, reasoning] = ["native_tokens_cached", "native_tokens_reasoning"].map((name) =>
-    of(name) || 0
-  );
-  const counts = [input! - cached!, cached!, output! - reasoning!, reasoning!];
-  if (!counts.every((count) => Number.isSafeInteger(count) && count >= 0) || !(cost! >= 0)) return undefined;
+  const names = ["prompt", "cached", "completion", "reasoning"].map((name) => `native_tokens_${name}`);
+  const [input, cached, output, reasoning] = names.map((name) => Number(generation[name] ?? 0)) as Four;
+  const counts = [input - cached, cached, output - reasoning, reasoning] as Four;
+  const isKnown = generation.native_tokens_prompt != null && generation.total_cost != null;
+  if (!isKnown || !counts.every((count) => Number.isSafeInteger(count) && count >= 0)) return undefined;
   const [input_tokens, cache_read_tokens, output_tokens, reasoning_tokens] = counts;
-  const upstream_inference_cost = generation.upstream_inference_cost ?? undefined;
-  const stated = {
-    cost: generation.total_cost,
-    is_byok: generation.is_byok === true,
-    cost_details: { upstream_inference_cost },
-  };
+  const { total_cost: cost, is_byok, upstream_inference_cost } = generation;
+  const stated = { cost, is_byok, cost_details: { upstream_inference_cost } };
   return { input_tokens, cache_read_tokens, output_tokens, reasoning_tokens, stated };
 }
+
+type Four = [number, number, number, number];

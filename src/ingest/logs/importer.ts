@@ -140,10 +140,10 @@ export interface RecordsApi {
   scope: string;
   headers(key: string): Record<string, string>;
   /**
-   * Returns the requests for the calls of [from, to), each for the first of its pages. With `isOlder`, those of earlier versions of the
-   * tool, which are made if the address of the others is unknown to it.
+   * Returns the requests for the calls of [from, to), each for the first of its pages: by the versions of the API, of which the first is
+   * asked whose addresses are there.
    */
-  requests(window: { from: number; to: number }, isOlder: boolean): readonly RecordsRequest[];
+  requests(window: { from: number; to: number }): readonly (readonly RecordsRequest[])[];
   /** Reads a page, in which numbers are texts; `next` has the fields by which the request for the next one differs from the first. */
   read(
     answer: unknown,

@@ -1,7 +1,7 @@
 import { toProviderName } from "../../contract/costs/provider_names.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { HOLES } from "./holes.ts";
-import type { LogSink } from "./importer.ts";
+import type { LogSink, RecordsRequest } from "./importer.ts";
 import type { Usage } from "../../pricing/mod.ts";
 import { type Fields, fieldsOf, textOf, usageFrom } from "./log_record.ts";
 import {
@@ -19,6 +19,15 @@ import {
 
 /** The types of observations that are model calls. What else has counts, such as an agent, repeats those of its calls. */
 const CALLS = ["GENERATION", "EMBEDDING"];
+
+/** The versions of the API, the newest first; the other one has no users, sessions and tags. */
+const VERSIONS: readonly RecordsRequest[] = [
+  {
+    path: "/api/public/v2/observations",
+    query: { limit: "1000", fields: "core,basic,model,usage,metadata,trace_context" },
+  },
+  { path: "/api/public/observations", query: { limit: "100", page: "1" } },
+];
 
 /** Langfuse's observations: its exports as CSV, JSON and JSON lines, and its API. */
 export default defineTool({
@@ -43,13 +52,13 @@ export default defineTool({
     variables: ["LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY"],
     scope: "the public and the secret key of a project",
     headers: (key) => ({ authorization: `Basic ${btoa(key)}` }),
-    requests: ({ from, to }, isOlder) =>
-      CALLS.map((type) => {
-        const query = { type, fromStartTime: toIso(from), toStartTime: toIso(to) };
-        return isOlder
-          ? { path: "/api/public/observations", query: { ...query, limit: "100", page: "1" } }
-          : { path: "/api/public/v2/observations", query: { ...query, limit: "1000", fields: FIELDS } };
-      }),
+    requests: ({ from, to }) =>
+      VERSIONS.map(({ path, query }) =>
+        CALLS.map((type) => ({
+          path,
+          query: { ...query, type, fromStartTime: toIso(from), toStartTime: toIso(to) },
+        }))
+      ),
     read(answer, { query }) {
       const meta = fieldsOf(fieldsOf(answer).meta);
       const [page, cursor] = [Number(query.page), textOf(meta.cursor)];
@@ -59,8 +68,6 @@ export default defineTool({
     },
   },
 });
-
-const FIELDS = "core,basic,model,usage,metadata,trace_context";
 
 function readObservation(row: Fields, sink: LogSink): void {
   if (!CALLS.includes(textOf(row.type)!)) return;

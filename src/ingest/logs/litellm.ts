@@ -1,6 +1,5 @@
 import { toProviderName } from "../../contract/costs/provider_names.ts";
-import { DAY_MS, toIso } from "../../kernel/clock.ts";
-import { PurserError } from "../../kernel/errors.ts";
+import { toIso } from "../../kernel/clock.ts";
 import { HOLES } from "./holes.ts";
 import type { LogSink, RecordsRequest } from "./importer.ts";
 import { type Fields, fieldsOf, textOf, usageWithCache } from "./log_record.ts";
@@ -17,13 +16,8 @@ import {
   utcOf,
 } from "./tool_records.ts";
 
-/** The most rows of a page that all versions accept. */
+/** The most rows of a page that all versions accept. The total of an answer is capped, so that it tells no last page. */
 const PAGE_ROWS = 100;
-/** The most days of versions without pages, which hold all rows of an answer in memory: they are asked for one day at a time. */
-const MAX_DAYS = 400;
-const NO_PAGES =
-  "Cannot read all spend logs: there is no /spend/logs/v2, and the API of earlier versions has no pages; " +
-  "check --url, or give --since";
 
 /** LiteLLM's spend logs: its table of calls, as CSV, JSON or JSON lines, and as its proxy's API returns it. */
 export default defineTool({
@@ -42,36 +36,20 @@ export default defineTool({
     variables: ["LITELLM_PROXY_API_KEY"],
     scope: "the proxy's master key, or the key of an admin",
     headers: (key) => ({ authorization: `Bearer ${key}` }),
-    requests({ from, to }, isOlder) {
-      if (!isOlder) {
-        const window = {
-          start_date: secondOf(from),
-          end_date: secondOf(to),
-          page: "1",
-          page_size: `${PAGE_ROWS}`,
-        };
-        return [{ path: "/spend/logs/v2", query: { ...window, sort_by: "startTime", sort_order: "asc" } }];
-      }
-      if (to - from > MAX_DAYS * DAY_MS) throw new PurserError("invalid", NO_PAGES);
-      const days = Array.from(
-        { length: Math.ceil((to - from) / DAY_MS) + 1 },
-        (_, day) => from + day * DAY_MS,
-      );
-      return days.map((day) => ({
-        path: "/spend/logs",
-        query: { start_date: dayOf(day), end_date: dayOf(day + DAY_MS), summarize: "false" },
-      }));
+    requests({ from, to }) {
+      const window = { start_date: secondOf(from), end_date: secondOf(to), page: "1" };
+      const query = { ...window, page_size: `${PAGE_ROWS}`, sort_by: "startTime", sort_order: "asc" };
+      return [[{ path: "/spend/logs/v2", query }]];
     },
-    read(answer, { path, query }) {
+    read(answer, { query }) {
       const records = recordsIn(answer);
-      const isLast = path === "/spend/logs" || records.length < PAGE_ROWS;
+      const isLast = records.length < PAGE_ROWS;
       return { records, next: isLast ? undefined : nextPage(records.at(-1), query) };
     },
   },
 });
 
 const secondOf = (at: number) => toIso(at).slice(0, 19).replace("T", " ");
-const dayOf = (at: number) => toIso(at).slice(0, 10);
 
 /**
  * Returns the page after one that ends with a row. Its window begins with the second of that row, so that no row which is written in

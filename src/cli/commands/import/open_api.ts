@@ -30,7 +30,8 @@ interface Progress {
   /** The calls of [from, to), in milliseconds since the epoch. */
   from: number;
   to: number;
-  isOlder: boolean;
+  /** Of the API. */
+  version: number;
   /** The page that follows; null for the first one. */
   page: string | null;
   isEnded: boolean;
@@ -51,7 +52,11 @@ export async function openApi(ctx: CommandContext, request: ImportRequest, url: 
   const parts = { fetch: globalThis.fetch, clock, signal: interrupted, stopping: interrupted };
   const ask = createAsk(parts, {
     ...{ what: `the calls of ${importer.title}`, origin, key, headers: api.headers(key) },
-    remedies: { 401: `it needs ${api.scope}`, 403: `it needs ${api.scope}`, 404: "check --url" },
+    remedies: {
+      401: `it needs ${api.scope}`,
+      403: `it needs ${api.scope}`,
+      404: "check --url, or import an export by --file",
+    },
   });
 
   /** Asks again, as the API says, while it can't answer. */
@@ -74,14 +79,14 @@ export async function openApi(ctx: CommandContext, request: ImportRequest, url: 
     const last = state as Progress | undefined | null;
     if (last && !last.isEnded) yield* readQuery({ ...last }, sink);
     const from = Math.max(since ?? 0, last ? last.to - LATE_MS : 0);
-    yield* readQuery({ from, to: clock.now(), isOlder: false, page: null, isEnded: false }, sink);
+    yield* readQuery({ from, to: clock.now(), version: 0, page: null, isEnded: false }, sink);
   }
 
   /** Reads the pages of a query from one of them on. */
   async function* readQuery(at: Progress, sink: LogSink) {
     for (let hasRestarted = false;;) {
       try {
-        const requests = api.requests(at, at.isOlder);
+        const requests = api.requests(at)[at.version]!;
         const all = fetchAll({ ask: askPatiently }, at.page ?? undefined, requests, {
           requestOf: pageOf,
           read(answer, request, token) {
@@ -97,10 +102,10 @@ export async function openApi(ctx: CommandContext, request: ImportRequest, url: 
         }
         return;
       } catch (error) {
-        const isUnknown = error instanceof BillRefusal && error.status === 404 && !at.isOlder &&
-          at.page === null;
+        const isUnknown = error instanceof BillRefusal && error.status === 404 && at.page === null &&
+          at.version + 1 < api.requests(at).length;
         if (!isUnknown && (!(error instanceof PageExpired) || hasRestarted)) throw fail(error);
-        if (isUnknown) at.isOlder = true;
+        if (isUnknown) at.version++;
         else hasRestarted = true;
         at.page = null;
       }

@@ -41,7 +41,6 @@ export function limitOfRule(rule: SpendingRule, now: number): Limit {
     spent: value_usd,
     spentHref: spentHrefOfRule(rule),
     reserved: 0,
-    unpriced: 0,
     limit: threshold_usd,
     raised: 0,
     left: undefined,
