@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Release } from "../src/kernel/version.ts";
+import { findChunk } from "./find_chunk.ts";
 import { makePricesLazy } from "./make_prices_lazy.ts";
 import { mergeChunks } from "./merge_chunks.ts";
 import { bundleHooks, dispatchHooks } from "./one_file.ts";
@@ -31,13 +32,9 @@ export async function bundleCli(
 
 /** Writes the commands as the help lists them into their chunk: it would load all commands. */
 async function writeListedCommands(folder: string, names: readonly string[]): Promise<void> {
-  const chunk = names.find((name) => name.startsWith("listed_commands-"));
-  if (chunk === undefined) throw new Error(`Cannot find the chunk of the help in ${folder}`);
   const { LISTED_COMMANDS } = await import("../src/cli/listed_commands.ts");
-  await Deno.writeTextFile(
-    join(folder, chunk),
-    `export const LISTED_COMMANDS=${JSON.stringify(LISTED_COMMANDS)};\n`,
-  );
+  const text = `export const LISTED_COMMANDS=${JSON.stringify(LISTED_COMMANDS)};\n`;
+  await Deno.writeTextFile(join(folder, findChunk(names, "listed_commands")), text);
 }
 
 /** Says in a program which release it is: `thisRelease()` reads it. */

@@ -92,7 +92,10 @@ for (const budgetMode of ["stop", "strict"] as const) {
     });
     const { status, body } = await purser.api("POST", "/agents/a/runs", { input: "Go", session_id: "s1" });
     assert.equal(status, 400);
-    assert.match(body.detail, /no price is known for local:unheard-of; set it by purser prices set local:unheard-of /);
+    assert.match(
+      body.detail,
+      /no price is known for local:unheard-of; set it by purser prices set local:unheard-of /,
+    );
     assert.equal(fake.calls, 0);
     assert.equal((await purser.api("GET", "/sessions/s1")).status, 404);
   });

@@ -202,6 +202,7 @@ Deno.test("every total of a statement is the sum of its lines, for any amounts",
         sums,
         corrections: late.map((sum) => ({ ...sum, ofMonth: "2026-09" })),
         sharedCosts: pool.map((amount) => ({
+          of_month: null,
           source: "s",
           category: "fee",
           description: "",
@@ -261,11 +262,18 @@ Deno.test("a page of a statement escapes all names, has no script, and nothing f
       costNanoUsd: 1_234_500_000_001n,
     }],
     corrections: [],
-    sharedCosts: [{ source: name, category: "fee", description: name, amount_usd: "0.000000001" }],
+    sharedCosts: [{
+      of_month: "2026-09",
+      source: name,
+      category: "fee",
+      description: name,
+      amount_usd: "0.000000001",
+    }],
     before: undefined,
   });
   const html = renderStatementHtml(statement);
   assert.ok(!/<script|<link|<img|src=|href=|url\(/i.test(html));
+  assert.ok(html.includes(", correction of 2026-09"));
   assert.ok(html.includes("&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;&amp;&#39;"));
   assert.match(html, /@page \{ size: A4/);
   assert.match(html, /1,234\.500000001/);

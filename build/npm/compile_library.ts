@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { ROOT } from "../run_deno.ts";
 import { withTypescriptCopy } from "../typescript_copy.ts";
 
 /** Node 22 has all of it; newer features do not compile unless they are listed below. */
@@ -20,6 +21,7 @@ export async function compileLibrary(entries: readonly string[], folder: string)
     const config = tsconfig(copy.folder, entries, folder);
     await Deno.writeTextFile(join(copy.folder, "tsconfig.json"), JSON.stringify(config));
     await copy.compile();
+    for (const path of copy.emptied) await Deno.copyFile(join(ROOT, path), join(folder, path));
   });
 }
 

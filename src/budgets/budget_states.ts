@@ -1,26 +1,23 @@
 import type { BudgetCounter, BudgetCounterState, BudgetState } from "../contract/budgets/budget_state.ts";
 import { NEAR_LIMIT, WARNING_DECIMALS } from "../contract/limits.ts";
-import type { BudgetPeriod, CounterSort } from "../contract/values.ts";
-import { ROLLING_MS, startOf } from "../contract/windows.ts";
+import type { CounterSort } from "../contract/values.ts";
+import { ROLLING_MS } from "../contract/windows.ts";
 import { type Clock, toIso } from "../kernel/clock.ts";
 import { type NanoUsd, toUsd } from "../kernel/money.ts";
 import { SLICE_UNITS, type Turns } from "../kernel/turns.ts";
 import {
   ALL_CALLS,
-  columnOf,
   counterIn,
   describePace,
   entityOf,
-  isScopeBy,
   type Pace,
   PACED_WINDOWS,
   readPaces,
   readSessionsOfRuns,
   readWindows,
-  shapeIn,
   type Viewer,
 } from "../ledger/mod.ts";
-import { indexedBy, type SqlValue, type Statement, type Store } from "../store/mod.ts";
+import { type SqlValue, type Statement, type Store } from "../store/mod.ts";
 import { nameField, readNames } from "../keys/mod.ts";
 import {
   type Counting,

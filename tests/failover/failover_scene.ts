@@ -48,7 +48,10 @@ export interface SceneCounts {
  * Starts the servers on a database, and the load. A client pauses so long after each call: what a commit is in the middle of
  * matters, not how many there are.
  */
-export async function openScene(db: string, pauseMs: number): Promise<FailoverScene> {
+export async function openScene(
+  db: string,
+  { pauseMs, clients: counts = CLIENTS }: { pauseMs: number; clients?: typeof CLIENTS },
+): Promise<FailoverScene> {
   const stack = new AsyncDisposableStack();
   /** The provider's answers to the calls of each agent. */
   const billed = new Map<string, number>();
@@ -151,7 +154,7 @@ export async function openScene(db: string, pauseMs: number): Promise<FailoverSc
       return true;
     },
   };
-  const clients = Object.entries(CLIENTS).flatMap(([kind, count]) =>
+  const clients = Object.entries(counts).flatMap(([kind, count]) =>
     Array.from({ length: count }, async (_, number) => {
       for (let turn = number; !isOver; turn++) {
         const isDone = await work[kind as keyof typeof CLIENTS](servers[turn % SERVERS]!).catch(() => false);

@@ -270,11 +270,14 @@ async function followersOf({ host, rest }: Running): Promise<number> {
   }
 }
 
+/** A member asks its PostgreSQL for each answer, which takes processor time. */
+const ASK_EVERY_MS = 500;
+
 async function waitFor(what: string, isThere: () => Promise<boolean>, timeoutMs: number): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   while (!await isThere()) {
     if (performance.now() > deadline) throw new Error(`Cannot continue: ${what} is not there`);
-    await new Promise((resolve) => setTimeout(resolve, 200)); // another process's work
+    await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS)); // another process's work
   }
 }
 

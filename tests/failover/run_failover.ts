@@ -39,7 +39,7 @@ for (const fault of faults) {
 
 async function play(fault: ClusterFault): Promise<void> {
   await using cluster = await startCluster(fault.needs && { [fault.needs]: true });
-  await using scene = await openScene(cluster.urlOf("postgres"), PAUSE_MS);
+  await using scene = await openScene(cluster.urlOf("postgres"), { pauseMs: PAUSE_MS });
   const waits: number[] = [];
   for (let time = 0; time < times; time++) {
     await scene.nextBudget();

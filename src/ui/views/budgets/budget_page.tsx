@@ -2,7 +2,7 @@ import type { Budget } from "../../../contract/budgets/budgets.ts";
 import type { BudgetRaise } from "../../../contract/budgets/budget_raises.ts";
 import type { BudgetRefusal } from "../../../contract/budgets/budget_refusals.ts";
 import { escapeText } from "../../../kernel/text.ts";
-import { percent, plural } from "../../format/number.ts";
+import { percent } from "../../format/number.ts";
 import { usePages } from "../../hooks/data.ts";
 import { useData } from "../../hooks/data.ts";
 import { apiPath } from "../../hooks/route.ts";
