@@ -7,8 +7,13 @@ import {
   PageExpired,
 } from "../../../bills/import/mod.ts";
 import { readKeyFile } from "../../../config/mod.ts";
-import { type LogImporter, type LogSink, readEach, type ReaderState } from "../../../ingest/logs/mod.ts";
-import type { RecordsApi, RecordsRequest } from "../../../ingest/logs/mod.ts";
+import type {
+  LogImporter,
+  LogSink,
+  ReaderState,
+  RecordsApi,
+  RecordsRequest,
+} from "../../../ingest/logs/mod.ts";
 import { HOUR_MS, MINUTE_MS, toIso } from "../../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../../kernel/errors.ts";
 import type { CommandContext } from "../../command.ts";
@@ -50,13 +55,10 @@ export async function openApi(ctx: CommandContext, request: ImportRequest, url: 
   ctx.secrets.add([key, ...key.split(":")]);
   const { clock, terminal: { interrupted } } = ctx;
   const parts = { fetch: globalThis.fetch, clock, signal: interrupted, stopping: interrupted };
+  const scope = `it needs ${api.scope}`;
   const ask = createAsk(parts, {
     ...{ what: `the calls of ${importer.title}`, origin, key, headers: api.headers(key) },
-    remedies: {
-      401: `it needs ${api.scope}`,
-      403: `it needs ${api.scope}`,
-      404: "check --url, or import an export by --file",
-    },
+    remedies: { 401: scope, 403: scope, 404: "check --url, or import an export by --file" },
   });
 
   /** Asks again, as the API says, while it can't answer. */
@@ -90,12 +92,11 @@ export async function openApi(ctx: CommandContext, request: ImportRequest, url: 
         const all = fetchAll({ ask: askPatiently }, at.page ?? undefined, requests, {
           requestOf: pageOf,
           read(answer, request, token) {
-            const { records, next } = api.read(answer, pageOf(request, token));
-            return { records, next: next && JSON.stringify(next) };
+            const next = api.read(answer, pageOf(request, token), sink);
+            return { next: next && JSON.stringify(next) };
           },
         });
-        for await (const { records, next } of all) {
-          readEach(records, sink, (record) => api.record(record, sink));
+        for await (const { next } of all) {
           at.page = next ?? null;
           at.isEnded = next === undefined;
           yield { state: { ...at }, isEnded: at.isEnded };
