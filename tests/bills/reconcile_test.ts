@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
 import type { BillPeriod, ReconciliationDetail } from "../../src/contract/bills/reconciliations.ts";
-import { DAY_MS, HOUR_MS } from "../../src/kernel/clock.ts";
+import { main } from "../../src/cli/mod.ts";
+import { DAY_MS, HOUR_MS, systemClock } from "../../src/kernel/clock.ts";
 import { toUsd } from "../../src/kernel/money.ts";
 import { usageOf } from "../../src/pricing/mod.ts";
+import { newPlace } from "../harness/cli_process.ts";
+import { inProcess as purser } from "../harness/in_process.ts";
+import { memoryTerminal } from "../harness/memory_terminal.ts";
 import { CALL_USD, causesOf, line, linesOf, OCTOBER, openBills } from "./open_bills.ts";
 
 /** Comparisons over the API, with calls and lines of bills in a database. */
@@ -247,6 +251,21 @@ Deno.test("a cut stream of OpenRouter is corrected by its generation, once it is
   assert.deepEqual(facts(await event()), facts(before));
 });
 
+Deno.test("calls without a price cost what the bill says, beside those with one, and the remedy is the command", async () => {
+  await using bills = await openBills();
+  const model = "claude-new";
+  await bills.book({}, { model }, { model });
+  const lines = [...linesOf(1), ...linesOf(3).map((one) => ({ ...one, model }))];
+  await bills.importLines([...lines, line({ category: "fee", sku: "currency-conversion", amount: "0.25" })]);
+  const found = await bills.reconcile();
+  assert.deepEqual(causesOf(found), { fx: 0.25, unpriced: 2 * CALL_USD, bypass: CALL_USD });
+  const [unpriced] = found.causes.filter(({ cause }) => cause === "unpriced");
+  assert.match(unpriced!.advice, /purser prices set PROVIDER:MODEL --input … --output …/);
+  const variance = found.variances.find(({ cause }) => cause === "unpriced");
+  assert.equal(variance!.evidence, "the ledger has no price of anthropic:claude-new");
+  assert.deepEqual([found.unexplained_usd, found.coverage.matched_usd], [0, 0.0135]);
+});
+
 Deno.test("months, sources and accounts that can't be compared are refused with a remedy", async () => {
   await using bills = await openBills();
   await bills.book({});
@@ -316,4 +335,23 @@ Deno.test("a call that began before the month is counted where it ended, if the 
   await bills.importLines([...linesOf(1), ...linesOf(1, { day: 1 })].map(({ credential: _, ...one }) => one));
   const found = await bills.reconcile();
   assert.deepEqual([found.causes, found.ledger_usd, found.calls], [[], 0.009, 2]);
+});
+
+Deno.test("a comparison shows its days on a terminal, and nothing in a pipe or with --json", async () => {
+  await using place = await newPlace();
+  const path = `${place.folder}/a.csv`;
+  await Deno.writeTextFile(path, "starts_at,model,amount\n2026-10-25,m,2\n");
+  assert.equal((await purser(place, ["bills", "import", "csv", "--file", path])).code, 0);
+  const shown = async (columns: number | undefined, ...more: string[]) => {
+    const terminal = memoryTerminal({ ...columns !== undefined && { columns } });
+    let at = 0;
+    const clock = { ...systemClock, monotonic: () => at += 500 };
+    const args = ["reconcile", "csv", "--month", "2026-10", "--limit", `${++limit}`, ...more];
+    assert.equal(await main(args, { terminal, env: place.env, clock }), 0, terminal.err);
+    return terminal.err;
+  };
+  let limit = 0;
+  assert.ok((await shown(120)).endsWith(" 31 days of 31 days\r\x1b[K"));
+  assert.equal(await shown(undefined), "");
+  assert.equal(await shown(120, "--json"), "");
 });

@@ -79,9 +79,9 @@ export async function readCharges(
       for (const [id, card] of await readRates(ctx.query, unread)) cards.set(id, card);
     }
     for (const [index, call] of adjusted.entries()) {
-      const isNewHour = startInUtc("hour", call.at) !== startInUtc("hour", after.at);
+      const isFull = !perCall && (read >= CALLS_PER_PAGE || charges.size >= limit);
       if (
-        (!perCall && isNewHour && (read >= CALLS_PER_PAGE || charges.size >= limit)) || read >= MOST_CALLS ||
+        (isFull && startInUtc("hour", call.at) !== startInUtc("hour", after.at)) || read >= MOST_CALLS ||
         charges.size >= MOST_ROWS
       ) {
         next = after;
