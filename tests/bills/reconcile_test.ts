@@ -260,7 +260,7 @@ Deno.test("calls without a price cost what the bill says, beside those with one,
   const found = await bills.reconcile();
   assert.deepEqual(causesOf(found), { fx: 0.25, unpriced: 2 * CALL_USD, bypass: CALL_USD });
   const [unpriced] = found.causes.filter(({ cause }) => cause === "unpriced");
-  assert.match(unpriced!.advice, /purser prices set PROVIDER:MODEL --input … --output …/);
+  assert.match(unpriced!.advice, /purser prices set, purser reprice --unpriced/);
   const variance = found.variances.find(({ cause }) => cause === "unpriced");
   assert.equal(variance!.evidence, "the ledger has no price of anthropic:claude-new");
   assert.deepEqual([found.unexplained_usd, found.coverage.matched_usd], [0, 0.0135]);
