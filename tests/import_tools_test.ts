@@ -281,6 +281,22 @@ Deno.test("langfuse: a server without version 2 of the API is read by version 1"
   assert.deepEqual([code, agent?.booked], [0, 250], err);
 });
 
+Deno.test("a call that LiteLLM and Langfuse both tell is one, by the provider's id or LiteLLM's own", async () => {
+  await using world = await openWorld("litellm");
+  const own = "chatcmpl-2f6d0c5e-93b1-4c0e-8f6b-5d2a7b1e4c90";
+  const rows = [ROWS.litellm(0), { ...ROWS.litellm(1), request_id: own, custom_llm_provider: "anthropic" }];
+  const told = rows.map(({ request_id }, index) => ({
+    ...ROWS.langfuse(index + 1),
+    id: `time-10-00-00-000001_${request_id}`,
+  }));
+  for (const [name, all] of [["litellm", rows], ["langfuse", [...told, ROWS.langfuse(9)]]] as const) {
+    const path = `${world.place.folder}/${name}.json`;
+    await Deno.writeTextFile(path, JSON.stringify({ data: all }));
+    assert.equal((await purser(world.place, ["import", name, "--file", path])).code, 0);
+  }
+  assert.equal((await world.total()).model_calls, 3);
+});
+
 Deno.test("exports are looked for by the name of their tool only", async () => {
   await using world = await openWorld("litellm");
   const folder = `${world.place.folder}/exports`;

@@ -10,6 +10,9 @@ const REPORTERS = 6;
 const RUNNERS = 2;
 const CALLS_PER_REPORT = 3;
 
+/** The pause of a client after an answer: without it, clients take all processors while servers start and come back. */
+const PAUSE_MS = 20;
+
 /** Four servers; one that is killed is replaced. */
 interface Servers {
   at(index: number): Instance;
@@ -113,6 +116,8 @@ for (const { name, ignore, start } of serverKindsInTime) {
   });
 }
 
+const pause = () => new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+
 /** Starts clients that report calls, each again until it is acknowledged, and that run an agent. */
 function startLoad(servers: Servers, acknowledged: Acknowledged) {
   let isOver = false;
@@ -124,8 +129,10 @@ function startLoad(servers: Servers, acknowledged: Acknowledged) {
         const { status, body } = await servers.at(turn++).send("POST", "/costs/events", calls);
         if (status === 201) break;
         refuse(status, body);
+        await pause();
       }
       for (const { call_id } of calls) acknowledged.reported.add(call_id);
+      await pause();
     }
   };
   const run = async (client: number) => {
@@ -137,6 +144,7 @@ function startLoad(servers: Servers, acknowledged: Acknowledged) {
       });
       if (answer.status !== 200) refuse(answer.status, answer.body);
       else acknowledged.runs.push({ runId: answer.body.run_id, costUsd: answer.body.token_usage.cost_usd });
+      await pause();
     }
   };
   const refuse = (status: number, body: InstanceAnswer["body"]) => {

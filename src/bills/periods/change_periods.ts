@@ -11,19 +11,16 @@ import {
   type Statement,
   type Store,
 } from "../../store/mod.ts";
-import { COUNTED } from "../lines/line_rows.ts";
 import { CURRENT_LINES, LINES_STATE, openMonth, spanOfMonth } from "../reconcile/open_month.ts";
 import { readLatest } from "../reconcile/stored_reconciliations.ts";
 import type { BillTerms } from "../sources/bill_terms.ts";
 import {
-  firstOpenAfter,
   getPeriod,
   hasNewerCalls,
   isFixed,
   type Period,
   type PeriodKey,
   readCorrections,
-  readOwnAndCommon,
   readPeriod,
   readTotals,
 } from "./periods.ts";
@@ -64,36 +61,28 @@ export async function closePeriod(ctx: PeriodContext, terms: BillTerms, key: Per
   const state = latest.shown.is_final ? "closed" : "soft_closed";
   const corrections = await readCorrections(ctx.store, { ...key, terms, providers });
   const totals = await readTotals(ctx.store, { ...key, providers });
-  await write(
-    ctx,
-    key,
-    before,
-    {
-      state,
-      reconciliationId: latest.shown.reconciliation_id,
-      ...totals,
-      providers: providers ?? null,
-      corrections: state === "closed" ? corrections : [],
-      reason: null,
-    },
-    "closed",
-    [requireThat({
-      sql: `(SELECT ${LINES_STATE} FROM bill_lines WHERE ${CURRENT_LINES}) = ?5`,
-      args: [key.source, from, to, key.account ?? "", linesState],
-    })],
-  );
+  const after = {
+    state,
+    reconciliationId: latest.shown.reconciliation_id,
+    ...totals,
+    providers: providers ?? null,
+    corrections: state === "closed" ? corrections : [],
+    reason: null,
+  } as const;
+  const args = [key.source, from, to, key.account ?? "", linesState];
+  const isUnchanged = `(SELECT ${LINES_STATE} FROM bill_lines WHERE ${CURRENT_LINES}) = ?5`;
+  await write(ctx, key, before, after, "closed", [requireThat({ sql: isUnchanged, args })]);
   return await getPeriod(ctx, key);
 }
 
-// A later month ?1 … that is closed and has taken changes of the month ?3, or of one before it.
-const TAKEN = `SELECT p.month FROM bill_periods p WHERE p.source = ?1 AND p.state = 'closed' AND p.month > ?3
-  AND (p.corrections LIKE '%"' || ?3 || '"%' OR EXISTS (SELECT 1 FROM bill_lines l WHERE l.source = ?1 AND l.month = p.month
-    AND l.starts_at < ?4 AND l.state IN (${COUNTED}) AND (?2 = '' OR l.account = ?2) AND p.account IN ('', l.account)))`;
+// The last month after ?3 that is closed.
+const LATER =
+  "SELECT max(month) FROM bill_periods WHERE source = ?1 AND state = 'closed' AND month > ?3 AND (?2 = '' OR account IN ('', ?2))";
 // The lines whose month ?3 is open now.
 const OF_MONTH = `source = ?1 AND (?2 = '' OR account = ?2) AND NOT EXISTS (SELECT 1 FROM bill_periods p
   WHERE p.source = ?1 AND p.month = ?3 AND p.state = 'closed' AND p.account IN ('', bill_lines.account))`;
 const BRING_BACK =
-  `UPDATE bill_lines SET month = ?3 WHERE ${OF_MONTH} AND month = ?5 AND starts_at < ?4 AND state IN ('current', 'reversal')`;
+  `UPDATE bill_lines SET month = ?3 WHERE ${OF_MONTH} AND month > ?3 AND starts_at < ?4 AND state IN ('current', 'reversal')`;
 const FORGET_REVERSALS =
   `DELETE FROM bill_lines WHERE ${OF_MONTH} AND month = ?3 AND state = 'reversal' AND EXISTS (SELECT 1 FROM bill_lines c
   WHERE c.source = ?1 AND c.account = bill_lines.account AND c.natural_key = bill_lines.natural_key AND c.revision = bill_lines.revision
@@ -104,7 +93,7 @@ const REPLACE_CLOSED =
 /**
  * Reopens a closed month: what has changed of it since counts in it again, and it is compared and closed anew.
  *
- * @throws {PurserError} `conflict` for a month that isn't closed, or whose changes a later closed month has
+ * @throws {PurserError} `conflict` for a month that isn't closed, or before a later one that is
  */
 export async function reopenPeriod(ctx: PeriodContext, key: PeriodKey, reason: string): Promise<BillPeriod> {
   const before = await readPeriod(ctx.store, key);
@@ -112,19 +101,14 @@ export async function reopenPeriod(ctx: PeriodContext, key: PeriodKey, reason: s
     throw new PurserError("conflict", `Cannot reopen ${key.month} of ${key.source}: it is open`);
   }
   const args = [key.source, key.account ?? "", key.month, spanOfMonth(key.month).to];
-  const { rows: [taken] } = await ctx.store.read({ sql: `${TAKEN} ORDER BY p.month DESC LIMIT 1`, args });
-  if (taken) {
-    throw new PurserError(
-      "conflict",
-      `Cannot reopen ${key.month} of ${key.source}: ${
-        taken[0]
-      }, which is closed, has its corrections; reopen ${taken[0]} first`,
-    );
+  const { rows: [[later] = []] } = await ctx.store.read({ sql: LATER, args: args.slice(0, 3) });
+  if (later) {
+    const state = `${later} is closed, and may have its corrections; reopen ${later} first`;
+    throw new PurserError("conflict", `Cannot reopen ${key.month} of ${key.source}: ${state}`);
   }
-  const next = firstOpenAfter(key.month, (await readOwnAndCommon(ctx.store, key)).filter(isFixed));
   await write(ctx, key, before, { ...before, state: "reopened", reason }, "reopened", [
-    requireThat({ sql: `NOT EXISTS (${TAKEN})`, args }),
-    { sql: BRING_BACK, args: [...args, next] },
+    requireThat({ sql: `(${LATER}) IS NULL`, args: args.slice(0, 3) }),
+    { sql: BRING_BACK, args },
     { sql: FORGET_REVERSALS, args: args.slice(0, 3) },
     { sql: REPLACE_CLOSED, args: args.slice(0, 3) },
   ]);

@@ -172,7 +172,7 @@ export async function readClosedMonths(
 }
 
 /** Reads the months of an account, and those of all accounts. */
-export async function readOwnAndCommon(
+async function readOwnAndCommon(
   store: Pick<Store, "read">,
   { source, account }: Pick<PeriodKey, "source" | "account">,
 ): Promise<Period[]> {
@@ -180,8 +180,7 @@ export async function readOwnAndCommon(
   return (await Promise.all(accounts.map((account) => readPeriods(store, { source, account })))).flat();
 }
 
-/** Returns the first month after one that is not closed. */
-export function firstOpenAfter(month: string, closed: readonly Period[]): string {
+function firstOpenAfter(month: string, closed: readonly Period[]): string {
   let next = month;
   do next = toIso(spanOfMonth(next).to).slice(0, 7); while (closed.some((one) => one.month === next));
   return next;

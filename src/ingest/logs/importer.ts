@@ -144,13 +144,11 @@ export interface RecordsApi {
    * asked whose addresses are there.
    */
   requests(window: { from: number; to: number }): readonly (readonly RecordsRequest[])[];
-  /** Reads a page, in which numbers are texts; `next` has the fields by which the request for the next one differs from the first. */
-  read(
-    answer: unknown,
-    request: RecordsRequest,
-  ): { records: readonly unknown[]; next?: RecordsRequest["query"] };
-  /** Reads one of the records. May throw: the record counts as malformed. */
-  record(record: unknown, sink: LogSink): void;
+  /**
+   * Tells the calls of a page, in which numbers are texts. Returns the fields by which the request for the next page differs from the
+   * first one; undefined after the last one.
+   */
+  read(answer: unknown, request: RecordsRequest, sink: LogSink): RecordsRequest["query"] | undefined;
 }
 
 /** Reads the logs of one agent. */

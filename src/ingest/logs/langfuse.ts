@@ -8,7 +8,6 @@ import {
   defineTool,
   idsByLiteLlm,
   objectOf,
-  recordsIn,
   statedOf,
   tagsIn,
   tellCall,
@@ -59,12 +58,12 @@ export default defineTool({
           query: { ...query, type, fromStartTime: toIso(from), toStartTime: toIso(to) },
         }))
       ),
-    read(answer, { query }) {
+    next(_, answer, { query }): RecordsRequest["query"] | undefined {
       const meta = fieldsOf(fieldsOf(answer).meta);
-      const [page, cursor] = [Number(query.page), textOf(meta.cursor)];
-      const next: Record<string, string> = cursor === undefined ? { page: `${page + 1}` } : { cursor };
-      const hasMore = cursor !== undefined || page < Number(meta.totalPages);
-      return { records: recordsIn(answer), next: hasMore ? next : undefined };
+      const cursor = textOf(meta.cursor);
+      if (cursor !== undefined) return { cursor };
+      const page = Number(query.page);
+      return page < Number(meta.totalPages) ? { page: `${page + 1}` } : undefined;
     },
   },
 });

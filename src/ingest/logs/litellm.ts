@@ -7,7 +7,6 @@ import {
   defineTool,
   idsByLiteLlm,
   objectOf,
-  recordsIn,
   statedOf,
   tagsIn,
   tellCall,
@@ -41,11 +40,7 @@ export default defineTool({
       const query = { ...window, page_size: `${PAGE_ROWS}`, sort_by: "startTime", sort_order: "asc" };
       return [[{ path: "/spend/logs/v2", query }]];
     },
-    read(answer, { query }) {
-      const records = recordsIn(answer);
-      const isLast = records.length < PAGE_ROWS;
-      return { records, next: isLast ? undefined : nextPage(records.at(-1), query) };
-    },
+    next: (rows, _, { query }) => rows.length < PAGE_ROWS ? undefined : nextPage(rows.at(-1), query),
   },
 });
 

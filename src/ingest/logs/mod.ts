@@ -17,7 +17,6 @@ export {
   type RecordsRequest,
 } from "./importer.ts";
 export { loadImporters } from "./load_importers.ts";
-export { readEach } from "./log_record.ts";
 export { faultOfSighting } from "./sighting_fault.ts";
 export { IMPORTERS } from "./registry.ts";
 export type { Quality, Sighting } from "../../calls/mod.ts";

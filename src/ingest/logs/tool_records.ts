@@ -1,10 +1,17 @@
+import type { Sighting } from "../../calls/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { parseWithNumberTexts } from "../../kernel/json/number_texts.ts";
 import { parseCsv } from "../../kernel/files/read_csv.ts";
 import { isRecord } from "../../kernel/records.ts";
-import { defineImporter, type LogImporter, type LogKind, type LogSink, type RecordsApi } from "./importer.ts";
-import type { Sighting } from "../../calls/mod.ts";
 import { hasQuantity } from "../../pricing/mod.ts";
+import {
+  defineImporter,
+  type LogImporter,
+  type LogKind,
+  type LogSink,
+  type RecordsApi,
+  type RecordsRequest,
+} from "./importer.ts";
 import { countOf, type Fields, readEach, textOf, timeOf } from "./log_record.ts";
 
 /*
@@ -23,7 +30,14 @@ interface Tool extends Pick<LogImporter, "name" | "title" | "seen" | "holes"> {
   /** Returns the name of a field by that in a row; by default the same. */
   nameOf?(field: string): string;
   read(row: Fields, sink: LogSink): void;
-  api: Omit<RecordsApi, "record">;
+  api: Omit<RecordsApi, "read"> & {
+    /** Returns the fields by which the request for the page after some rows differs from the first one. */
+    next(
+      rows: readonly unknown[],
+      answer: unknown,
+      request: RecordsRequest,
+    ): RecordsRequest["query"] | undefined;
+  };
 }
 
 /** Defines the importer of a tool: of exports as JSON lines of any size, or as CSV or a JSON list that are read whole, and of its API. */
@@ -63,7 +77,12 @@ export function defineTool(
       },
     },
   };
-  return defineImporter({ ...tool, roots: () => [], kinds: [lines, whole], api: { ...api, record } });
+  const page: RecordsApi["read"] = (answer, request, sink) => {
+    const rows = recordsIn(answer);
+    readEach(rows, sink, (row) => record(row, sink));
+    return api.next(rows, answer, request);
+  };
+  return defineImporter({ ...tool, roots: () => [], kinds: [lines, whole], api: { ...api, read: page } });
 }
 
 function parseRecordText(text: string, state = "it isn't JSON"): unknown {
@@ -75,9 +94,9 @@ function parseRecordText(text: string, state = "it isn't JSON"): unknown {
 }
 
 /** Returns the list of records of an answer. */
-export function recordsIn(answer: unknown): readonly unknown[] {
+function recordsIn(answer: unknown): readonly unknown[] {
   const list = isRecord(answer) ? answer.data : answer;
-  if (!Array.isArray(list)) throw cannotRead("there is no list of them");
+  if (!Array.isArray(list)) throw cannotRead("it is no list of records");
   return list;
 }
 
@@ -109,8 +128,9 @@ export function tellCall(
 ): void {
   const hasCounts = hasQuantity(call.usage);
   if (!hasCounts && call.statedCostUsd === undefined) {
-    const state = hasFailed ? "that has failed, without counts" : "without counts and cost";
-    return sink.unmetered(`a call ${state}`);
+    return sink.unmetered(
+      `a call ${hasFailed ? "that has failed, without counts" : "without counts and cost"}`,
+    );
   }
   const unknown = { model_missing: call.model === undefined, failed: hasFailed, disputed: isDisputed };
   const marks = Object.entries(unknown).flatMap(([mark, isSo]) => isSo ? [mark] : []);
@@ -159,13 +179,10 @@ export function statedOf(value: unknown): string | undefined {
 }
 
 /** Returns the tags that have a value. */
-export const tagsIn = (tags: Readonly<Record<string, unknown>>): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(tags).flatMap(([name, value]) => {
-      const text = textOf(value);
-      return text === undefined ? [] : [[name, text]];
-    }),
-  );
+export function tagsIn(tags: Readonly<Record<string, unknown>>): Record<string, string> {
+  const texts = Object.entries(tags).map(([name, value]) => [name, textOf(value)]);
+  return Object.fromEntries(texts.filter(([, text]) => text !== undefined));
+}
 
 /** The ids that LiteLLM makes itself, in place of the provider's. */
 const OWN_IDS = /^(?:chatcmpl-)?[0-9a-f]{8}-[0-9a-f]{4}-|^resp_bGl0ZWxsbT/;

@@ -4,13 +4,18 @@ import {
   createAsk,
   fetchAll,
   importToEnd,
+  keyIn,
   PageExpired,
 } from "../../../bills/import/mod.ts";
 import { readKeyFile } from "../../../config/mod.ts";
-import { type LogImporter, type LogSink, readEach, type ReaderState } from "../../../ingest/logs/mod.ts";
-import type { RecordsApi, RecordsRequest } from "../../../ingest/logs/mod.ts";
+import type {
+  LogImporter,
+  LogSink,
+  ReaderState,
+  RecordsApi,
+  RecordsRequest,
+} from "../../../ingest/logs/mod.ts";
 import { HOUR_MS, MINUTE_MS, toIso } from "../../../kernel/clock.ts";
-import { messageOf, PurserError } from "../../../kernel/errors.ts";
 import type { CommandContext } from "../../command.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 import type { FoundAgent, ImportRequest } from "./import.ts";
@@ -46,17 +51,18 @@ export async function openApi(ctx: CommandContext, request: ImportRequest, url: 
   const importer = readImporter(ctx, request);
   const [{ api }, { since }] = [importer, request];
   const origin = checkAddress(ctx, url);
-  const key = await readKey(ctx, importer, api);
+  const file = ctx.options.text("key-file");
+  const what = `the calls of ${importer.title}`;
+  const key = file === undefined
+    ? keyIn(ctx.env, api.variables, `read ${what}`, api.scope)
+    : await readKeyFile(file, ctx.warn);
   ctx.secrets.add([key, ...key.split(":")]);
   const { clock, terminal: { interrupted } } = ctx;
   const parts = { fetch: globalThis.fetch, clock, signal: interrupted, stopping: interrupted };
+  const scope = `it needs ${api.scope}`;
   const ask = createAsk(parts, {
-    ...{ what: `the calls of ${importer.title}`, origin, key, headers: api.headers(key) },
-    remedies: {
-      401: `it needs ${api.scope}`,
-      403: `it needs ${api.scope}`,
-      404: "check --url, or import an export by --file",
-    },
+    ...{ what, origin, key, headers: api.headers(key) },
+    remedies: { 401: scope, 403: scope, 404: "check --url, or import an export by --file" },
   });
 
   /** Asks again, as the API says, while it can't answer. */
@@ -90,12 +96,11 @@ export async function openApi(ctx: CommandContext, request: ImportRequest, url: 
         const all = fetchAll({ ask: askPatiently }, at.page ?? undefined, requests, {
           requestOf: pageOf,
           read(answer, request, token) {
-            const { records, next } = api.read(answer, pageOf(request, token));
-            return { records, next: next && JSON.stringify(next) };
+            const next = api.read(answer, pageOf(request, token), sink);
+            return { next: next && JSON.stringify(next) };
           },
         });
-        for await (const { records, next } of all) {
-          readEach(records, sink, (record) => api.record(record, sink));
+        for await (const { next } of all) {
           at.page = next ?? null;
           at.isEnded = next === undefined;
           yield { state: { ...at }, isEnded: at.isEnded };
@@ -104,22 +109,17 @@ export async function openApi(ctx: CommandContext, request: ImportRequest, url: 
       } catch (error) {
         const isUnknown = error instanceof BillRefusal && error.status === 404 && at.page === null &&
           at.version + 1 < api.requests(at).length;
-        if (!isUnknown && (!(error instanceof PageExpired) || hasRestarted)) throw fail(error);
+        const hasExpired = error instanceof PageExpired;
+        if (!isUnknown && (!hasExpired || hasRestarted)) {
+          // As an error of the log itself: what was read is booked, and its state is kept.
+          opened.failure = ctx.secrets.scrubError((hasExpired ? error.cause : error) as Error);
+          throw new Error(opened.failure.message);
+        }
         if (isUnknown) at.version++;
         else hasRestarted = true;
         at.page = null;
       }
     }
-  }
-
-  /** Keeps the error that has ended the pages, and returns one by which the import counts it and books what was read. */
-  function fail(error: unknown): Error {
-    opened.failure = ctx.secrets.scrubError(
-      error instanceof PurserError
-        ? error
-        : new PurserError("provider_error", messageOf(error), { cause: error }),
-    );
-    return new Error(opened.failure.message);
   }
 
   // The state of an import since some time says nothing about the calls before it.
@@ -147,20 +147,4 @@ function checkAddress({ options }: CommandContext, url: string): string {
     "Cannot use --url: it isn't an address like https://litellm.example.com",
     options.command,
   );
-}
-
-async function readKey(
-  { options, env, warn }: CommandContext,
-  { title }: LogImporter,
-  { variables, scope }: RecordsApi,
-): Promise<string> {
-  const file = options.text("key-file");
-  if (file !== undefined) return await readKeyFile(file, warn);
-  const keys = variables.map((name) => env[name]?.trim() ?? "");
-  const missing = variables.find((_, index) => !/^[\x21-\x7e]+$/.test(keys[index]!));
-  if (missing === undefined) return keys.join(":");
-  const state = env[missing]
-    ? `${missing} holds blanks or characters that no key has`
-    : `${missing} is not set`;
-  throw new PurserError("invalid", `Cannot read the calls of ${title}: ${state}; it needs ${scope}`);
 }
