@@ -1,6 +1,7 @@
 /**
  * A month of calls against its bill: `deno task bench reconcile`, with `--thorough` 10 million calls and 200,000 lines. Prints the time, the
- * time of processors, and the most memory of the process that compares; the progress goes to standard error.
+ * time of processors, and the most memory of the process that compares; the progress goes to standard error. `BENCH_FOLDER` keeps the
+ * database for the next run.
  */
 import process from "node:process";
 import { DatabaseSync } from "node:sqlite";
@@ -33,14 +34,17 @@ const RATES: Rates = {
 
 if (Deno.args[0] === "compare") await compare(Deno.args[1]!);
 else {
-  const folder = await Deno.makeTempDir({ prefix: "purser-bench-" });
-  const path = `${folder}/bench.db`;
+  const kept = Deno.env.get("BENCH_FOLDER");
+  const folder = kept ?? await Deno.makeTempDir({ prefix: "purser-bench-" });
+  const calls = Deno.args.includes("--thorough")
+    ? 10_000_000
+    : Number(Deno.env.get("BENCH_CALLS") ?? 200_000);
+  const path = `${folder}/reconcile_${calls}.db`;
   try {
-    const calls = Deno.args.includes("--thorough")
-      ? 10_000_000
-      : Number(Deno.env.get("BENCH_CALLS") ?? 200_000);
+    const isFilled = await Deno.stat(path).then(() => true, () => false);
     await (await openCore({ config: { dbUrl: path } })).close({ graceMs: 0 });
-    fill(path, calls);
+    if (isFilled) forget(path);
+    else fill(path, calls);
     // A process of its own, so that its memory is that of the comparison.
     const { success } = await new Deno.Command(Deno.execPath(), {
       args: ["run", "-RWENS", "--quiet", "--no-check", import.meta.url, "compare", path],
@@ -49,7 +53,7 @@ else {
     }).output();
     if (!success) Deno.exit(1);
   } finally {
-    await Deno.remove(folder, { recursive: true });
+    if (!kept) await Deno.remove(folder, { recursive: true });
   }
 }
 
@@ -115,6 +119,15 @@ SELECT printf('call_%012d', i), ${FROM} + i * ${MONTH_MS} / ${calls}, 'agent-' |
     }, 'q', NULL, NULL, ${FROM + MONTH_MS},
     1, 1, 0, '{}', NULL, ${FROM + MONTH_MS}, ${FROM + MONTH_MS})`,
   );
+  db.close();
+}
+
+/** Removes an earlier comparison, which would be the answer. */
+function forget(path: string): void {
+  const db = new DatabaseSync(path);
+  for (const table of ["bill_corrections", "reconciliation_variances", "reconciliations"]) {
+    db.exec(`DELETE FROM ${table}`);
+  }
   db.close();
 }
 

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Release } from "../src/kernel/version.ts";
+import { findChunk } from "./find_chunk.ts";
 import { makePricesLazy } from "./make_prices_lazy.ts";
 import { mergeChunks } from "./merge_chunks.ts";
 import { bundleHooks, dispatchHooks } from "./one_file.ts";
@@ -20,9 +21,8 @@ export async function bundleCli(
     ...["--outdir", folder, entry],
   ]);
   const bundled = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
-  const requireChunk = await findRequireChunk(folder, bundled);
-  for (const name of bundled) await dropIdleImport(join(folder, name), requireChunk);
   const names = await mergeChunks(folder, bundled, "cli.js");
+  for (const name of names) await loadBuiltinsLate(join(folder, name));
   await makePricesLazy(folder, names);
   await writeListedCommands(folder, names);
   if (release) await markRelease(join(folder, "cli.js"), release);
@@ -31,13 +31,9 @@ export async function bundleCli(
 
 /** Writes the commands as the help lists them into their chunk: it would load all commands. */
 async function writeListedCommands(folder: string, names: readonly string[]): Promise<void> {
-  const chunk = names.find((name) => name.startsWith("listed_commands-"));
-  if (chunk === undefined) throw new Error(`Cannot find the chunk of the help in ${folder}`);
   const { LISTED_COMMANDS } = await import("../src/cli/listed_commands.ts");
-  await Deno.writeTextFile(
-    join(folder, chunk),
-    `export const LISTED_COMMANDS=${JSON.stringify(LISTED_COMMANDS)};\n`,
-  );
+  const text = `export const LISTED_COMMANDS=${JSON.stringify(LISTED_COMMANDS)};\n`;
+  await Deno.writeTextFile(join(folder, findChunk(names, "listed_commands")), text);
 }
 
 /** Says in a program which release it is: `thisRelease()` reads it. */
@@ -46,21 +42,29 @@ async function markRelease(path: string, release: Release): Promise<void> {
   await Deno.writeTextFile(path, `globalThis.purserRelease=${JSON.stringify(release)};\n${text}`);
 }
 
-/** The chunk that gives CommonJS packages their `require`: it loads all the shims for Node. */
-async function findRequireChunk(folder: string, names: readonly string[]): Promise<string | undefined> {
-  for (const name of names) {
-    const text = await Deno.readTextFile(join(folder, name));
-    if (/import\s*\{\s*createRequire\b[^}]*\}\s*from\s*"node:module"/.test(text)) return name;
-  }
-  return undefined;
-}
-
-/** The bundler imports that chunk from every other one, even without using it. */
-async function dropIdleImport(path: string, chunk: string | undefined): Promise<void> {
-  if (chunk === undefined) return;
+/**
+ * Has a file load `node:crypto` with the first call of a function of it, and so the `require` of CommonJS packages, of which all but the
+ * modules of Node are in the bundle: few commands call either, and each loads most shims for Node in Deno.
+ */
+async function loadBuiltinsLate(path: string): Promise<void> {
   const text = await Deno.readTextFile(path);
-  const idle = `import"./${chunk}";`;
-  if (text.includes(idle)) await Deno.writeTextFile(path, text.replaceAll(idle, ""));
+  const [, create] = /\bimport\s*\{\s*createRequire as ([\w$]+)\s*\}\s*from\s*"node:module";/.exec(text) ??
+    [];
+  const late = text.replaceAll(
+    /\bimport\s*\{([\w$,\s]+)\}\s*from\s*"node:(crypto|module)";/g,
+    (whole, names, module) => {
+      const pairs: string[][] = names.split(",").map((each: string) => each.trim().split(/\s+as\s+/));
+      if (module === "module") return pairs.length === 1 && create !== undefined ? "" : whole;
+      if (pairs.some(([name]) => !/^(create\w+|random\w+|timingSafeEqual)$/.test(name!))) return whole;
+      return pairs.map(([name, to = name]) =>
+        `const ${to}=(...all)=>globalThis.process.getBuiltinModule("node:crypto").${name}(...all);`
+      ).join("");
+    },
+  );
+  const require = "=(id=>{const found=globalThis.process.getBuiltinModule(id);if(found)return found;" +
+    'throw Object.assign(new Error("Cannot find module "+id),{code:"MODULE_NOT_FOUND"})})';
+  const made = create === undefined ? late : late.replace(`=${create}(import.meta.url)`, () => require);
+  if (made !== text) await Deno.writeTextFile(path, made);
 }
 
 /**

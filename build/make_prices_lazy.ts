@@ -1,8 +1,9 @@
 import { join } from "node:path";
+import { findChunk } from "./find_chunk.ts";
 import { ROOT } from "./run_deno.ts";
 
 /** The files of bundled prices, with the list that takes up nearly all of each. */
-const PRICE_FILES = { genai_prices: "providers", litellm: "models" } as const;
+const PRICE_FILES = { genai_prices: "providers", litellm_prices: "models" } as const;
 
 /**
  * Writes the chunks of a bundle that have the prices of this release anew: in the same shape, but the entries of a provider or
@@ -10,13 +11,11 @@ const PRICE_FILES = { genai_prices: "providers", litellm: "models" } as const;
  */
 export async function makePricesLazy(folder: string, names: readonly string[]): Promise<void> {
   for (const [data, list] of Object.entries(PRICE_FILES)) {
-    const chunk = names.find((name) => name.startsWith(`${data}-`));
-    if (chunk === undefined) throw new Error(`Cannot find the chunk of ${data} in ${folder}`);
     const path = join(ROOT, `src/pricing/catalog/data/${data}.json`);
     const { [list]: entries, ...head } = JSON.parse(await Deno.readTextFile(path));
     const text = list === "providers" ? lazyProviders(entries) : lazyModels(entries);
     await Deno.writeTextFile(
-      join(folder, chunk),
+      join(folder, findChunk(names, data)),
       `${text}export default {...${JSON.stringify(head)},${list}};\n`,
     );
   }

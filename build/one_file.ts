@@ -1,6 +1,7 @@
 import { dirname, join, relative } from "node:path";
 import { Script } from "node:vm";
 import { sha256Hex } from "../src/kernel/encoding.ts";
+import { findChunk } from "./find_chunk.ts";
 import { ROOT, runDeno } from "./run_deno.ts";
 
 /** A program of one command, in one file: a runtime takes half a millisecond for each file, and loads 120 for a hook. */
@@ -77,11 +78,11 @@ export async function bundleHooks(
   names: readonly string[],
   root: string = ROOT,
 ): Promise<string[]> {
-  const files = Object.fromEntries(["genai_prices", "litellm"].map((data) => {
-    const chunk = names.find((name) => name.startsWith(`${data}-`));
-    if (chunk === undefined) throw new Error(`Cannot find the chunk of ${data} in ${folder}`);
-    return [`pricing/catalog/data/${data}.json`, chunk];
-  }));
+  const files = Object.fromEntries(
+    ["genai_prices", "litellm_prices"].map((
+      data,
+    ) => [`pricing/catalog/data/${data}.json`, findChunk(names, data)]),
+  );
   for (const [name, program] of Object.entries(HOOKS)) {
     await bundleToOneFile(join(folder, fileOf(name)), program, { root, files });
   }

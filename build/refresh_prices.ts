@@ -31,7 +31,7 @@ const folder = join(ROOT, "src", "pricing", "catalog", "data");
 const genai = await read("genai-prices", values.genai, values["genai-date"]);
 const litellm = await read("litellm", values.litellm, values["litellm-date"]);
 await write(refuseWrongUnits(genai, [litellm.data]), join(folder, "genai_prices.json"));
-await write(refuseWrongUnits(litellm, [genai.data]), join(folder, "litellm.json"));
+await write(refuseWrongUnits(litellm, [genai.data]), join(folder, "litellm_prices.json"));
 
 async function read(
   source: keyof typeof LICENSES,

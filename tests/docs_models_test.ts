@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { renderHelp } from "../src/cli/mod.ts";
 import { loadAllCommands } from "../src/cli/command_table.ts";
-import { createStyle } from "../src/cli/terminal/style.ts";
 import { DAY_MS } from "../src/kernel/clock.ts";
 import { bundledPrices } from "../src/pricing/catalog/bundled_prices.ts";
 import { MODEL_ENDS } from "./fixtures/model_ends.ts";
@@ -93,9 +92,8 @@ Deno.test("no example, message, default or model of the demo has ended or ends s
 });
 
 Deno.test("neither the help of a command nor the API's document names a model that has ended or ends soon", async () => {
-  const style = createStyle(false);
   for (const { name } of COMMANDS) {
-    assert.deepEqual(faultsOf(await renderHelp(name, { columns: 100, style })), [], name);
+    assert.deepEqual(faultsOf(await renderHelp(name, { columns: 100, hasColour: false })), [], name);
   }
   await using purser = await openTestPurser();
   const { body } = await purser.api("GET", "/openapi.json");

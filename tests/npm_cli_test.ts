@@ -100,7 +100,7 @@ test("the program of the gate imports and answers without the command line, and 
   await Deno.mkdir(alone);
   await Deno.writeTextFile(join(alone, "package.json"), '{ "type": "module" }');
   for (const { name } of Deno.readDirSync(folder)) {
-    if (!/^(purser|run_hook|gate|genai_prices-.*|litellm-.*)\.js$/.test(name)) continue;
+    if (!/^(purser|run_hook|gate|genai_prices-.*|litellm_prices-.*)\.js$/.test(name)) continue;
     await Deno.copyFile(join(folder, name), join(alone, name));
   }
   const session = "533e985d-597e-49f4-ab53-11c60e048775";

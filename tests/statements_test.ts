@@ -263,7 +263,7 @@ Deno.test("a page of a statement escapes all names, has no script, and nothing f
     }],
     corrections: [],
     sharedCosts: [{
-      of_month: null,
+      of_month: "2026-09",
       source: name,
       category: "fee",
       description: name,
@@ -273,6 +273,7 @@ Deno.test("a page of a statement escapes all names, has no script, and nothing f
   });
   const html = renderStatementHtml(statement);
   assert.ok(!/<script|<link|<img|src=|href=|url\(/i.test(html));
+  assert.ok(html.includes(", correction of 2026-09"));
   assert.ok(html.includes("&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;&amp;&#39;"));
   assert.match(html, /@page \{ size: A4/);
   assert.match(html, /1,234\.500000001/);

@@ -219,11 +219,10 @@ function describeUnexplained(
   }
   const { source, month, account, reconciliation_id: id } = bill;
   const name = `${source}${account === null ? "" : ` ${account}`}`;
-  facts.push(
-    { label: "Unexplained", value: `$${usd(value_usd!)}` },
-    { label: "Bill", value: `${name}, ${month}` },
-    { label: "See", value: `purser reconcile show ${id}` },
-  );
+  facts.push({ label: "Bill", value: `${name}, ${month}` }, {
+    label: "See",
+    value: `purser reconcile show ${id}`,
+  });
   const unexplained = `$${usd(value_usd!)} of the bill of ${name} for ${month} are unexplained`;
   return { title: `${rule_name}: ${unexplained}, more than ${threshold}`, facts };
 }

@@ -11,22 +11,13 @@ export const COMMON_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   help: flag("Show help"),
 };
 
-const bills = () =>
-  import("./commands/bills/bills.ts").then((all) => [
-    ...all.BILL_COMMANDS,
-    ...all.RECONCILE_COMMANDS,
-    ...all.EXPORT_COMMANDS,
-    all.statement,
-    ...all.UPSTREAM_COMMANDS,
-  ]);
+const bills = () => import("./commands/bills/bills.ts").then((all) => Object.values(all).flat());
 const environment = () =>
   import("./commands/env/env_commands.ts").then((all) => [all.gatewayEnv, all.otlpEnv, all.capture]);
-const gates = () =>
-  import("./commands/gate/gate.ts").then((all) => [...all.GATE_COMMANDS, ...all.STATUSLINE_COMMANDS]);
+const gates = () => import("./commands/gate/gate.ts").then((all) => Object.values(all).flat());
 const keys = () => import("./commands/keys/keys.ts").then((all) => all.KEY_COMMANDS);
 const sources = () => import("./commands/sources/sources.ts").then((all) => [all.sources, all.plans]);
-const channels = () =>
-  import("./commands/channels/channels.ts").then((all) => [all.channelsList, all.channelsTry, all.digest]);
+const channels = () => import("./commands/channels/channels.ts").then((all) => Object.values(all));
 const authored = () => import("./commands/authored_commands.ts").then((all) => [all.apply, all.audit]);
 const backups = () => import("./commands/backup/backup.ts").then((all) => [all.backup, all.restore]);
 
@@ -68,10 +59,7 @@ const LOADERS: Readonly<Record<string, () => Promise<readonly Command[]>>> = {
   approvals: () => import("./commands/approvals/approvals.ts").then((all) => all.APPROVAL_COMMANDS),
   alerts: () =>
     Promise.all([import("./commands/alerts/alert_rules.ts"), import("./commands/alerts/alerts_history.ts")])
-      .then(([rules, all]) => [
-        ...rules.RULE_COMMANDS,
-        ...[all.alertsHistory, all.alertsAck, all.alertsResend],
-      ]),
+      .then(([rules, all]) => [...rules.RULE_COMMANDS, all.alertsHistory, all.alertsAck, all.alertsResend]),
   channels,
   digest: channels,
   keys,

@@ -282,12 +282,8 @@ export function readCursor(words: readonly string[], commands: readonly CommandS
   const assigned = isClosed ? null : /^--([^=]+)=(.*)$/s.exec(typed);
   if (assigned) {
     const [, name, value] = assigned as unknown as [string, string, string];
-    return {
-      ...cursor,
-      lead: `--${name}=`,
-      typed: value,
-      values: specOf(name, command, commands)?.values ?? {},
-    };
+    const spec = specOf(name, command, commands);
+    return { ...cursor, lead: `--${name}=`, typed: value, values: spec?.values ?? {} };
   }
   if (typed.startsWith("-") && !isClosed) return { ...cursor, words: optionsOf(command, options) };
   if (!command) return { ...cursor, words: nextWords(positionals, commands) };
@@ -323,11 +319,7 @@ function readBefore(words: readonly string[], commands: readonly CommandSpec[]) 
 }
 
 /** Returns an option of a command, else one of that name of any command. */
-function specOf(
-  given: string,
-  command: CommandSpec | undefined,
-  commands: readonly CommandSpec[],
-): OptionSpec | undefined {
+function specOf(given: string, command: CommandSpec | undefined, commands: readonly CommandSpec[]) {
   const name = optionName(given);
   const options = command && Object.hasOwn(command.options, name) ? command.options : allOptions(commands);
   return Object.hasOwn(options, name) ? options[name] : undefined;

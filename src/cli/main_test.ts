@@ -10,7 +10,6 @@ import { openTestBooks } from "../../tests/harness/test_books.ts";
 import { main, renderHelp, reportError } from "./mod.ts";
 import { UsageError } from "./parse/usage_error.ts";
 import { loadAllCommands } from "./command_table.ts";
-import { createStyle } from "./terminal/style.ts";
 
 const COMMANDS = await loadAllCommands();
 
@@ -125,10 +124,8 @@ Deno.test("reportError() writes the problem object for --json, the API's own unc
   assert.equal(JSON.parse(report(new TypeError("bug"), true)).code, "internal");
 });
 
-const style = createStyle(false);
-
 Deno.test("renderHelp() names every command but by its earlier names", async () => {
-  const help = await renderHelp("", { columns: undefined, style });
+  const help = await renderHelp("", { columns: undefined, hasColour: false });
   for (const { name, summary, deprecated } of COMMANDS) {
     if (deprecated) {
       assert.doesNotMatch(help, new RegExp(`^  ${name}\\b`, "m"));
@@ -140,14 +137,14 @@ Deno.test("renderHelp() names every command but by its earlier names", async () 
 });
 
 Deno.test("renderHelp() of a group has its commands only", async () => {
-  const help = await renderHelp("agents", { columns: undefined, style });
+  const help = await renderHelp("agents", { columns: undefined, hasColour: false });
   assert.match(help, /^ {2}agents set NAME {5}Create or change/m);
   assert.doesNotMatch(help, /sessions list/);
 });
 
 Deno.test("renderHelp() of a command has usage, options and examples", async () => {
   for (const { name, options, examples } of COMMANDS) {
-    const help = await renderHelp(name, { columns: undefined, style });
+    const help = await renderHelp(name, { columns: undefined, hasColour: false });
     assert.ok(help.includes(`Usage: purser ${name}`), name);
     for (const option of [...Object.keys(options), "db", "json"]) assert.ok(help.includes(`--${option}`));
     for (const [line] of examples) assert.ok(help.includes(line));
@@ -157,7 +154,7 @@ Deno.test("renderHelp() of a command has usage, options and examples", async () 
 Deno.test("renderHelp() breaks lines at the width of the terminal, but no command line", async () => {
   for (const topic of ["", "agents", ...COMMANDS.map(({ name }) => name)]) {
     for (const columns of [60, 80]) {
-      for (const line of (await renderHelp(topic, { columns, style })).split("\n")) {
+      for (const line of (await renderHelp(topic, { columns, hasColour: false })).split("\n")) {
         assert.ok(line.length <= columns || /^ {2}purser |^ {2}git |\| purser /.test(line), line);
       }
     }

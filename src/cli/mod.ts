@@ -56,10 +56,10 @@ export async function main(argv: readonly string[], options: MainOptions): Promi
         return EXIT.done;
       }
       case "help":
-        stdout.write(await helpFor(line.topic, stdout, options.env));
+        stdout.write(await renderHelp(line.topic, stdout, findDefaultDatabase(options.env)));
         return EXIT.done;
       case "incomplete":
-        stderr.write(await helpFor(line.topic, stderr, options.env));
+        stderr.write(await renderHelp(line.topic, stderr, findDefaultDatabase(options.env)));
         return EXIT.badUsage;
       case "command": {
         const { runCommand } = await import("./run_command.ts");
@@ -98,12 +98,6 @@ function nameOptions(error: unknown, { options }: Command): unknown {
   });
   const named = Object.create(Object.getPrototypeOf(error), Object.getOwnPropertyDescriptors(error));
   return Object.assign(named, { message: inText(message), details: { ...error.details, issues } });
-}
-
-async function helpFor(topic: string, output: Output, env: MainOptions["env"]): Promise<string> {
-  const style = createStyle(output.hasColour);
-  const database = findDefaultDatabase(env);
-  return await renderHelp(topic, { columns: output.columns, style, database }) + "\n";
 }
 
 /** Writes an error to standard error: one sentence and a hint, or the problem document as JSON. */
@@ -199,20 +193,14 @@ interface Layout {
   style: Style;
 }
 
-/** Renders the help of all commands, a group of commands, or one. */
+/** Renders the help of all commands, a group of commands, or one. `database` is the path of the default one. */
 export async function renderHelp(
   topic: string,
-  { columns = DEFAULT_COLUMNS, style, database }: {
-    columns: number | undefined;
-    style: Style;
-    /** The path of the default database. */
-    database?: string;
-  },
+  { columns = DEFAULT_COLUMNS, hasColour }: Pick<Output, "columns" | "hasColour">,
+  database?: string,
 ): Promise<string> {
-  const layout = { columns: Math.max(40, Math.min(columns, 100)), style };
-  if (topic === "") {
-    return overview((await import("./listed_commands.ts")).LISTED_COMMANDS, layout, database);
-  }
+  const layout = { columns: Math.max(40, Math.min(columns, 100)), style: createStyle(hasColour) };
+  if (topic === "") return overview((await import("./listed_commands.ts")).LISTED_COMMANDS, layout, database);
   const commands = await loadCommands(topic.split(" ")[0]);
   const command = commands.find(({ name }) => name === topic);
   return command ? commandHelp(command, layout) : groupHelp(topic, commands, layout);
@@ -275,7 +263,7 @@ function commandHelp(command: Command, layout: Layout): string {
 type Row = readonly [left: string, right: string];
 
 function sections(parts: readonly string[]): string {
-  return parts.filter((part) => part !== "").join("\n\n");
+  return parts.filter((part) => part !== "").join("\n\n") + "\n";
 }
 
 function prose(text: string, { columns }: Layout): string {

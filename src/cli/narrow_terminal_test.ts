@@ -118,10 +118,9 @@ Deno.test("no table shows a part of an amount, however narrow the terminal is", 
 });
 
 Deno.test("help fits a terminal of 40 columns, but for command lines", async () => {
-  const style = createStyle(false);
   const topics = ["", ...new Set(COMMANDS.flatMap(({ name }) => [name, name.split(" ")[0]!]))];
   for (const topic of topics) {
-    const [help, examples = ""] = (await renderHelp(topic, { columns: 40, style })).split(
+    const [help, examples = ""] = (await renderHelp(topic, { columns: 40, hasColour: false })).split(
       /^(?:Examples?|First steps):$/m,
     );
     for (const line of help!.split("\n")) {

@@ -229,8 +229,6 @@ export type AuditActor = typeof AUDIT_ACTORS[number];
  */
 export const BILL_LINE_STATES = ["current", "replaced", "closed", "reversal"] as const;
 export type BillLineState = typeof BILL_LINE_STATES[number];
-/** The states of the lines that count in their month. */
-export const COUNTED_LINE_STATES = ["current", "closed", "reversal"] as const;
 
 /** The kinds of things whose changes the audit log keeps. */
 export const AUDIT_KINDS = [

@@ -1,4 +1,4 @@
-import { asc, inArray, type SQL, sql } from "drizzle-orm";
+import { and, asc, inArray, type SQL, sql } from "drizzle-orm";
 import type { Tags } from "../contract/tags/tags.ts";
 import { USAGE_FIELDS } from "../pricing/mod.ts";
 import { type Query, tables } from "../store/mod.ts";
@@ -74,14 +74,15 @@ export const ENTRY = {
   estimatedChange: sql<number>`${calls.estimated}`.mapWith(Number),
 };
 
-/** Reads the adjustments of calls, by call; most calls have none. */
+/** Reads the adjustments of calls, by call; most calls have none. With a condition, only the entries that meet it. */
 export async function readAdjustments(
   query: Query,
   callIds: readonly string[],
+  among?: SQL,
 ): Promise<Map<string, Adjustment>> {
   if (callIds.length === 0) return new Map();
   const entries = await query.select(ENTRY).from(calls)
-    .where(inArray(calls.adjusts, sql`(SELECT value FROM json_each(${JSON.stringify(callIds)}))`))
+    .where(and(inArray(calls.adjusts, sql`(SELECT value FROM json_each(${JSON.stringify(callIds)}))`), among))
     .orderBy(asc(calls.position));
   const adjustments = new Map<string, Adjustment>();
   for (const entry of entries) {
@@ -152,9 +153,9 @@ function amendCall(call: ModelCall, { counts, estimated, details, serviceTier }:
   };
 }
 
-/** A condition on calls: those that no better witness has replaced by another call. */
-export const isStanding = (): SQL =>
-  sql`NOT EXISTS (SELECT 1 FROM ${calls} w WHERE w.adjusts = ${calls}.call_id AND w.stands <> w.adjusts)`;
+/** A condition on calls: those that no better witness has replaced by another call, among the entries `w` that meet a condition. */
+export const isStanding = (among: SQL = sql`true`): SQL =>
+  sql`NOT EXISTS (SELECT 1 FROM ${calls} w WHERE w.adjusts = ${calls}.call_id AND w.stands <> w.adjusts AND ${among})`;
 
 /** Returns calls with their costs as adjusted by these entries, in the order of their positions. */
 export function withEntries(booked: readonly ModelCall[], entries: readonly Entry[]): ModelCall[] {
@@ -169,9 +170,13 @@ export function withEntries(booked: readonly ModelCall[], entries: readonly Entr
 export async function withAdjustments(
   query: Query,
   booked: readonly ModelCall[],
+  among?: SQL,
 ): Promise<ModelCall[]> {
   const callIds = booked.map(({ callId }) => callId);
-  const [adjustments, added] = await Promise.all([readAdjustments(query, callIds), readTags(query, callIds)]);
+  const [adjustments, added] = await Promise.all([
+    readAdjustments(query, callIds, among),
+    readTags(query, callIds),
+  ]);
   return booked.map((call) => {
     const tags = added.get(call.callId);
     const adjusted = adjustCall(call, adjustments.get(call.callId));

@@ -130,7 +130,7 @@ export function recordPrices(
 
 /** Converts a row of the ledger to a call. */
 export function toModelCall(row: typeof tables.calls.$inferSelect): ModelCall {
-  const { usage, more } = readDetails(row.details ?? {});
+  const { usage, more } = row.details ? readDetails(row.details) : { usage: {}, more: {} };
   return {
     callId: row.callId,
     at: row.at,

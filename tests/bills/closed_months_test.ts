@@ -2,7 +2,10 @@ import assert from "node:assert/strict";
 import type { BillLine } from "../../src/bills/lines/bill_line.ts";
 import { addDecimals } from "../../src/bills/lines/decimal.ts";
 import type { CostStatement } from "../../src/contract/statements.ts";
-import { DAY_MS } from "../../src/kernel/clock.ts";
+import { amendCalls } from "../../src/calls/sightings/entries.ts";
+import { DAY_MS, HOUR_MS } from "../../src/kernel/clock.ts";
+import { toModelCall } from "../../src/ledger/mod.ts";
+import { tables } from "../../src/store/mod.ts";
 import { CALL_USD, causesOf, estimate, line, linesOf, OCTOBER, openBills, testBills } from "./open_bills.ts";
 
 /** Months that are closed: they never change, and every change of one is in the audit log. */
@@ -69,6 +72,14 @@ testBills(
     await october([...linesOf(2, { price: 3 }), ...shared("9", gone)]);
     await october([...linesOf(1, { price: 2 }), ...shared("2.25")]);
     assert.deepEqual(await read("2026-10", "2026-11"), closed);
+    // A late call, and a correction of one: the bill that was exported has paid for them.
+    await bills.book({ at: OCTOBER + HOUR_MS });
+    const [row] = await bills.core.query.select().from(tables.calls);
+    const from = toModelCall(row!);
+    await bills.core.store.write(
+      amendCalls([{ entryId: "late", from, to: { ...from, costNanoUsd: 9_000_000n } }]),
+    );
+    assert.deepEqual((await read("2026-10", "2026-11")).focus, closed.focus);
     const next = await read("2026-11", "2026-12");
     const change = -2 * CALL_USD + (2.25 - 1.5) + 3 - 0.5;
     assert.deepEqual(billedOf(next), [Number((CALL_USD + change).toFixed(9)), 5]);
@@ -79,7 +90,7 @@ testBills(
       ["2026-10", "-0.5"],
     ]);
     const compared = await bills.reconcile({ month: "2026-11" });
-    assert.deepEqual(causesOf(compared), { correction: Number(change.toFixed(9)) });
+    assert.deepEqual(causesOf(compared), { correction: Number((change - 2 * CALL_USD).toFixed(9)) });
     // The next month is closed with it, and what changes then is in the one after it.
     bills.clock.advance(60 * DAY_MS);
     await importNovember();
@@ -97,12 +108,12 @@ testBills(
       );
     assert.match(
       (await reopen("2026-10", 409)).detail,
-      /: 2026-11, which is closed, has its corrections; reopen 2026-11 first$/,
+      /: 2026-11 is closed, and may have its corrections; reopen 2026-11 first$/,
     );
     await reopen("2026-11", 200);
     await reopen("2026-10", 200);
     const reopened = await read("2026-10", "2026-11");
-    assert.deepEqual(billedOf(reopened), [CALL_USD + 2, 0]);
+    assert.deepEqual(billedOf(reopened), [3 * CALL_USD + 2, 0]);
     assert.deepEqual(
       reopened.lines,
       (await bills.send<{ amount: string; series: string }[]>(

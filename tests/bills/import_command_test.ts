@@ -156,6 +156,7 @@ Deno.test("a file that can't be read as a bill books nothing, and says why", asy
     ["half.csv", FOCUS.aws.slice(0, 700), [], /line \d has \d+ cells, and the first has 16; is it whole\?/],
     ["quote.csv", `${head}\n"123`, [], /it ends in a quoted cell; is it whole\?/],
     ["half.csv.gz", cut, [], /its gzip is cut off or broken; is it whole\?/],
+    ["half.parquet", `PAR1${FOCUS.aws}`, [], /its Parquet can't be read \(.* PAR1\)\); is it whole\?/],
     ["latin.csv", new Uint8Array([0x61, 0xff, 0x62]), [], /it is not UTF-8/],
     ["empty.csv", "", [], /it is empty/],
     ["other.csv", "a,b\n1,2\n", [], /it has no column BilledCost, BillingCurrency, .*, as a FOCUS file has/],

@@ -22,8 +22,10 @@ const PRICES = [{
 }];
 
 /** Opens a database for calls and lines of bills, and the API that compares them. */
-export async function openBills({ dbUrl }: { dbUrl?: string } = {}) {
-  const books = await openTestBooks({ prices: PRICES as never, ...dbUrl && { dbUrl } });
+export async function openBills(
+  options: Pick<NonNullable<Parameters<typeof openTestBooks>[0]>, "dbUrl" | "providers" | "fetch"> = {},
+) {
+  const books = await openTestBooks({ prices: PRICES as never, ...options });
   const { core } = books;
   const app = await createApp(core);
   let calls = 0;

@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
 import type { BillPeriod, ReconciliationDetail } from "../../src/contract/bills/reconciliations.ts";
-import { DAY_MS, HOUR_MS } from "../../src/kernel/clock.ts";
+import { main } from "../../src/cli/mod.ts";
+import { DAY_MS, HOUR_MS, systemClock } from "../../src/kernel/clock.ts";
 import { toUsd } from "../../src/kernel/money.ts";
 import { usageOf } from "../../src/pricing/mod.ts";
+import { newPlace } from "../harness/cli_process.ts";
+import { inProcess as purser } from "../harness/in_process.ts";
+import { memoryTerminal } from "../harness/memory_terminal.ts";
 import { CALL_USD, causesOf, line, linesOf, OCTOBER, openBills } from "./open_bills.ts";
 
 /** Comparisons over the API, with calls and lines of bills in a database. */
@@ -168,6 +172,100 @@ Deno.test("an estimate that is the only request of its minute is corrected by th
   assert.deepEqual(causesOf(await bills.reconcile()), { lost: 0.0009 });
 });
 
+Deno.test("a cut stream of OpenRouter is corrected by its generation, once it is written, and the correction taken back", async () => {
+  const KEY = "sk-or-MARKED";
+  const asked: string[] = [];
+  const answers: Record<string, Response[]> = {
+    // $0.0021 for 1,200 tokens in, of which 1,000 were cached, and 90 out, of which 40 were reasoning.
+    "gen-cut-1": [
+      Response.json({ error: { message: "not found" } }, { status: 404 }),
+      Response.json({
+        data: {
+          ...{
+            id: "gen-cut-1",
+            total_cost: 0.0021,
+            is_byok: false,
+            upstream_inference_cost: null,
+            cancelled: true,
+          },
+          ...{ native_tokens_prompt: 1_200, native_tokens_cached: 1_000, native_tokens_completion: 90 },
+          ...{ native_tokens_reasoning: 40, tokens_prompt: 1_100, tokens_completion: 80 },
+        },
+      }),
+    ],
+    "gen-cut-2": [
+      new Response("{}", { status: 429, headers: { "retry-after": "7" } }),
+      Response.json({ data: { native_tokens_prompt: null, total_cost: 0 } }),
+      Response.json({ data: { native_tokens_prompt: null, total_cost: 0 } }),
+    ],
+  };
+  await using bills = await openBills({
+    providers: { openrouter: { baseUrl: "https://openrouter.ai/api/v1", apiKey: KEY } },
+    fetch: (input, init) => {
+      const url = new URL(input as string);
+      asked.push(url.href);
+      assert.equal(url.origin + url.pathname, "https://openrouter.ai/api/v1/generation");
+      assert.equal(new Headers(init?.headers).get("authorization"), `Bearer ${KEY}`);
+      return Promise.resolve(answers[url.searchParams.get("id")!]!.shift()!);
+    },
+  });
+  const cut = (index: number) => ({
+    ...{
+      callId: `cut_${index}`,
+      provider: "openrouter",
+      responseId: `gen-cut-${index}`,
+      at: OCTOBER + index,
+    },
+    ...{ isEstimated: true, usage: usageOf({ inputTokens: 1_000, outputTokens: 400 }) },
+  });
+  const fits = { provider: "openrouter", responseId: "gen-whole-1", at: OCTOBER + 9 };
+  await bills.book(cut(1), cut(2), fits, { ...cut(3), responseId: "chatcmpl-3" });
+  await bills.importLines([], { source: "openrouter" });
+  const correct = async () => {
+    asked.length = 0;
+    const { corrections, reconciliation_id } = await bills.reconcile({ source: "openrouter", correct: true });
+    return { ...corrections, reconciliation_id, asked: asked.map((url) => url.slice(-1)).join() };
+  };
+  const event = async () => (await bills.send<{ call: Record<string, unknown> }>("/costs/calls/cut_1")).call;
+  const before = await event();
+  // OpenRouter takes no more requests now; then none of them is written yet.
+  const first = await correct();
+  assert.deepEqual([first.proposed, first.applied, first.asked], [0, 0, "2"]);
+  const second = await correct();
+  assert.deepEqual([second.applied, second.asked], [0, "2,1"]);
+  const third = await correct();
+  assert.deepEqual([third.proposed, third.applied, third.asked], [1, 1, "2,1"]);
+  const after = await event();
+  const facts = (
+    { input_tokens, cache_read_tokens, output_tokens, reasoning_tokens, cost_usd, price_source }:
+      typeof after,
+  ) => [input_tokens, cache_read_tokens, output_tokens, reasoning_tokens, cost_usd, price_source];
+  assert.deepEqual(facts(after), [1_200, 1_000, 90, 40, 0.0021, "provider"]);
+  answers["gen-cut-2"] = [Response.json({ error: "no" }, { status: 401 })];
+  assert.deepEqual((await correct()).asked, "2", "one that is corrected isn't asked for again");
+  const undone = await bills.send<ReconciliationDetail>(
+    `/reconciliations/${third.reconciliation_id}/undo`,
+    {},
+  );
+  assert.equal(undone.corrections.undone, 1);
+  assert.deepEqual(facts(await event()), facts(before));
+});
+
+Deno.test("calls without a price cost what the bill says, beside those with one, and the remedy is the command", async () => {
+  await using bills = await openBills();
+  const model = "claude-new";
+  await bills.book({}, { model }, { model });
+  const lines = [...linesOf(1), ...linesOf(3).map((one) => ({ ...one, model }))];
+  await bills.importLines([...lines, line({ category: "fee", sku: "currency-conversion", amount: "0.25" })]);
+  const found = await bills.reconcile();
+  assert.deepEqual(causesOf(found), { fx: 0.25, unpriced: 2 * CALL_USD, bypass: CALL_USD });
+  const [unpriced] = found.causes.filter(({ cause }) => cause === "unpriced");
+  assert.match(unpriced!.advice, /purser prices set PROVIDER:MODEL --input … --output …/);
+  const variance = found.variances.find(({ cause }) => cause === "unpriced");
+  assert.equal(variance!.evidence, "the ledger has no price of anthropic:claude-new");
+  assert.deepEqual([found.unexplained_usd, found.coverage.matched_usd], [0, 0.0135]);
+});
+
 Deno.test("months, sources and accounts that can't be compared are refused with a remedy", async () => {
   await using bills = await openBills();
   await bills.book({});
@@ -237,4 +335,23 @@ Deno.test("a call that began before the month is counted where it ended, if the 
   await bills.importLines([...linesOf(1), ...linesOf(1, { day: 1 })].map(({ credential: _, ...one }) => one));
   const found = await bills.reconcile();
   assert.deepEqual([found.causes, found.ledger_usd, found.calls], [[], 0.009, 2]);
+});
+
+Deno.test("a comparison shows its days on a terminal, and nothing in a pipe or with --json", async () => {
+  await using place = await newPlace();
+  const path = `${place.folder}/a.csv`;
+  await Deno.writeTextFile(path, "starts_at,model,amount\n2026-10-25,m,2\n");
+  assert.equal((await purser(place, ["bills", "import", "csv", "--file", path])).code, 0);
+  const shown = async (columns: number | undefined, ...more: string[]) => {
+    const terminal = memoryTerminal({ ...columns !== undefined && { columns } });
+    let at = 0;
+    const clock = { ...systemClock, monotonic: () => at += 500 };
+    const args = ["reconcile", "csv", "--month", "2026-10", "--limit", `${++limit}`, ...more];
+    assert.equal(await main(args, { terminal, env: place.env, clock }), 0, terminal.err);
+    return terminal.err;
+  };
+  let limit = 0;
+  assert.ok((await shown(120)).endsWith(" 31 days of 31 days\r\x1b[K"));
+  assert.equal(await shown(undefined), "");
+  assert.equal(await shown(120, "--json"), "");
 });

@@ -19,7 +19,13 @@ export interface Outcome {
 
 /** A database for command lines of this process, in memory unless an address is given, with a fixed clock. */
 export async function openTestBooks(
-  options: { models?: Record<string, LanguageModelV4>; prices?: PriceOverride[]; dbUrl?: string } = {},
+  options: {
+    models?: Record<string, LanguageModelV4>;
+    prices?: PriceOverride[];
+    dbUrl?: string;
+    providers?: Record<string, { baseUrl: string; apiKey?: string }>;
+    fetch?: typeof globalThis.fetch;
+  } = {},
 ) {
   const clock = fixedClock("2026-11-21T09:30:00.000Z");
   const core = await openCore({
@@ -30,11 +36,13 @@ export async function openTestBooks(
       maxBodyBytes: 1_000_000,
       environment: "test",
       prices: options.prices,
+      ...options.providers && { providers: options.providers },
     },
     clock,
     ids: countingIds(),
     ...options.dbUrl === undefined && { sqlite: await migratedMemory() },
     models: options.models,
+    ...options.fetch && { fetch: options.fetch },
   });
   const app = await createApp(core);
   const send = async (request: Request) => await app.fetch(request);

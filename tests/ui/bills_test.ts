@@ -159,7 +159,7 @@ testDashboard("the bills of providers", { config: { prices: [PRICE] as never } }
       "unexplainedCompare its lines with its calls, and ask the provider. | | +$0.10",
       "bypassImport the calls of this key, or have them go through the gateway. | | +$0.009",
       "not billedNothing is owed for these calls. | | −$0.0045",
-      "priceSet this price, then price the calls again: purser prices set, purser reprice apply. | | +$0.0045",
+      "priceSet this price, then price the calls again: purser prices set, purser reprice. | | +$0.0045",
       "Bill | | $1.13",
     ]);
     assert.deepEqual(await rowsOf(page, "Coverage"), [

@@ -67,7 +67,7 @@ testDashboard("budgets", {}, {
     const { page } = opened;
     assert.deepEqual(await rowOf(page, "Day"), [
       "Day Nearall agents, UTC day",
-      "$2.00 of $2.5080%",
+      "$2.00 of $2.50 + 1 unpriced80%",
       "in 17 min12:17 UTC, at $1.75/h",
       "in 12 h",
       "$0.50",
@@ -75,7 +75,7 @@ testDashboard("budgets", {}, {
       "Raise",
     ]);
     assert.deepEqual((await rowOf(page, "Support")).slice(1, 5), [
-      "$0.50 of $0.50100%",
+      "$0.50 of $0.50 + 1 unpriced100%",
       "stops calls now",
       "in 29 d 12 h",
       "$0",

@@ -223,9 +223,9 @@ export async function fireUnexplained(
   reconciliationId: string,
 ): Promise<void> {
   const [now, alertPrefix] = [ctx.clock.now(), ctx.ids.next("alert")];
-  const channels = encodeChannels(ctx.outboxChannels);
+  const args = [alertPrefix, now, encodeChannels(ctx.outboxChannels), reconciliationId];
   const results = await ctx.store.write([
-    { sql: FIRE_UNEXPLAINED, args: [alertPrefix, now, channels, reconciliationId] },
+    { sql: FIRE_UNEXPLAINED, args },
     { sql: READ_FIRED, args: [alertPrefix] },
   ]);
   announceAlerts(ctx, readFired(results));

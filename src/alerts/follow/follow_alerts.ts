@@ -12,14 +12,7 @@ import { periodOf } from "../../contract/windows.ts";
 import { DAY_MS } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { ALL_SEEING } from "../../ledger/mod.ts";
-import {
-  type Author,
-  ConstraintError,
-  requireThat,
-  type SqlValue,
-  type Statement,
-  tables,
-} from "../../store/mod.ts";
+import { type Author, ConstraintError, requireThat, type Statement, tables } from "../../store/mod.ts";
 import { type AlertRow, scopeOfWarning, toAlertRecords, windowEndOf } from "../alerts.ts";
 import type { AlertContext } from "../context.ts";
 import { explainAlert } from "../explain_alert.ts";
@@ -98,9 +91,8 @@ async function findOver(
   now: number,
 ): Promise<AlertRow[]> {
   const sources = sql`(SELECT value FROM json_each(${JSON.stringify(open.map(({ ruleId }) => ruleId))}))`;
-  const hasBills = open.some(({ thresholdType }) => thresholdType === UNEXPLAINED_THRESHOLD);
   const [explained, rules, limits, records] = await Promise.all([
-    hasBills ? ctx.store.read({ sql: EXPLAINED }).then(({ rows }) => rows.flat()) : [] as SqlValue[],
+    ctx.store.read({ sql: EXPLAINED }).then(({ rows }) => rows.flat()),
     ctx.query.select().from(alertRules).where(inArray(alertRules.ruleId, sources)),
     ctx.query.select().from(budgets).where(inArray(budgets.budgetId, sources)),
     toAlertRecords(ctx, open),

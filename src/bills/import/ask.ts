@@ -1,3 +1,4 @@
+import type { Environment } from "../../config/mod.ts";
 import { type Clock, MINUTE_MS } from "../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { readText } from "../../kernel/files/download.ts";
@@ -43,6 +44,15 @@ export class BillBusy extends PurserError {
   constructor(readonly retryAfterMs: number | undefined, message: string) {
     super("unavailable", message);
   }
+}
+
+/** Returns the key in variables, its parts joined by colons. Throws `invalid`, with what can't be done and the key that it needs. */
+export function keyIn(env: Environment, variables: readonly string[], action: string, scope: string): string {
+  const keys = variables.map((name) => env[name]?.trim() ?? "");
+  const wrong = keys.findIndex((key) => !/^[\x21-\x7e]+$/.test(key));
+  if (wrong === -1) return keys.join(":");
+  const state = keys[wrong] === "" ? "is not set" : "holds blanks or characters that no key has";
+  throw new PurserError("invalid", `Cannot ${action}: ${variables[wrong]} ${state}; it needs ${scope}`);
 }
 
 /** Returns the function that makes the requests to an API. No message has the key, which is only sent to the API's own address. */

@@ -8,7 +8,7 @@ import type { Log } from "../../kernel/log.ts";
 import type { Secrets } from "../../redaction/values/mod.ts";
 import { BILL_CONTRACT, type BillPage, type BillSource, PageExpired } from "../sources/bill_source.ts";
 import { loadSource } from "../sources/load_sources.ts";
-import { BillBusy, createAsk } from "./ask.ts";
+import { BillBusy, createAsk, keyIn } from "./ask.ts";
 import {
   beginImport,
   type BillImport,
@@ -275,17 +275,10 @@ async function readAccess(
 ): Promise<{ key: string; baseUrl: string | undefined }> {
   const setting = ctx.billImports.find((each) => each.source === name && (each.account ?? "") === account) ??
     ctx.billImports.find((each) => each.source === name && each.account === undefined);
-  const variable = setting?.keyEnv ?? fetch!.key.variable;
+  const { variable, scope } = fetch!.key;
   const key = setting?.keyFile === undefined
-    ? ctx.providerSources.env[variable]?.trim()
+    ? keyIn(ctx.providerSources.env, [setting?.keyEnv ?? variable], `import a bill of ${name}`, scope)
     : await readKeyFile(setting.keyFile, (message) => ctx.log.warn(message));
-  if (!key || !/^[\x21-\x7e]+$/.test(key)) {
-    const state = key ? `${variable} holds blanks or characters that no key has` : `${variable} is not set`;
-    throw new PurserError(
-      "invalid",
-      `Cannot import a bill of ${name}: ${state}; it needs ${fetch!.key.scope}`,
-    );
-  }
   ctx.secrets.add([key]);
   return { key, baseUrl: setting?.baseUrl };
 }

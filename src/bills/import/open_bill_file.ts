@@ -2,16 +2,19 @@ import { createHash } from "node:crypto";
 import { PurserError } from "../../kernel/errors.ts";
 import { readChunks } from "../../kernel/files/read_chunks.ts";
 import type { BillFile } from "../sources/bill_source.ts";
+import { readParquet } from "./read_parquet.ts";
 
-/** Opens a file with lines of a bill, which may be compressed by gzip. Throws `invalid` where it can't be read, or is cut off. */
+/** Opens a file with lines of a bill: text, which may be compressed by gzip, or Parquet. Throws `invalid` where it can't be read, or is cut off. */
 export async function openBillFile(
   path: string,
   columns: Readonly<Record<string, string>>,
 ): Promise<BillFile & { sha256: string }> {
   const hash = createHash("sha256");
   let isGzip: boolean | undefined;
+  let isParquet: boolean | undefined;
   for await (const chunk of readChunks(path, "the bill")) {
     isGzip ??= chunk[0] === 0x1f && chunk[1] === 0x8b;
+    isParquet ??= String.fromCharCode(...chunk.subarray(0, 4)) === "PAR1";
     hash.update(chunk);
   }
   const refuse = (fault: string, cause: unknown) =>
@@ -20,6 +23,7 @@ export async function openBillFile(
     name: path,
     columns,
     sha256: hash.digest("hex"),
+    ...(isParquet && { rows: () => readParquet(path) }),
     async *text() {
       const bytes = ReadableStream.from(readChunks(path, "the bill"));
       const plain = isGzip ? bytes.pipeThrough(new DecompressionStream("gzip")) : bytes;

@@ -5,7 +5,6 @@ import {
   BILL_LINE_TEXTS,
   BILL_SERIES,
   type BillLineState,
-  COUNTED_LINE_STATES,
 } from "../../contract/values.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
@@ -118,7 +117,7 @@ export interface KeptLine extends BillLine {
 }
 
 /** SQL for the states of the lines that count in their month. */
-export const COUNTED = COUNTED_LINE_STATES.map((state) => `'${state}'`).join(", ");
+export const COUNTED = "'current', 'closed', 'reversal'";
 
 /** The lines to read. */
 export interface LineFilter {

@@ -45,7 +45,7 @@ export interface BillPart {
 export interface OurPart {
   quantity: MicroUnits;
   amount: AttoUsd;
-  /** What of the quantity the ledger has no price for. */
+  /** The share of the quantity that the ledger has no price for. */
   unpriced?: MicroUnits;
 }
 

@@ -23,11 +23,11 @@ const CAUSE_OF_CATEGORY: Readonly<Record<Exclude<BillCategory, "usage">, Cause>>
   adjustment: "credit",
 };
 
-/** Returns the cause of a line that is no usage: its name tells more than its category. */
+/** Returns the cause of a line that is no usage: of a fee, a purchase or an adjustment its name tells more than its category. */
 export function causeOfCategory(category: Exclude<BillCategory, "usage">, name: string): Cause {
-  if (category === "tax" || category === "credit") return CAUSE_OF_CATEGORY[category];
-  if (/\b(?:currency|fx|foreign exchange|exchange rate)\b/.test(name)) return "fx";
-  if (/\b(?:minimum|shortfall|true.?up)\b/.test(name)) return "minimum";
+  const isNamed = category !== "tax" && category !== "credit";
+  if (isNamed && /\b(?:currency|fx|foreign exchange|exchange rate)\b/.test(name)) return "fx";
+  if (isNamed && /\b(?:minimum|shortfall|true.?up)\b/.test(name)) return "minimum";
   return CAUSE_OF_CATEGORY[category];
 }
 

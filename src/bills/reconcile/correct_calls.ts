@@ -23,8 +23,9 @@ const AT_ONCE = 500;
 type Context = CallContext & { author: Author };
 
 /**
- * Corrects the calls that a bill proves to have other counts: an entry each, with the bill's line as its witness. Calls that are no
- * estimates any more, that a log or telemetry tells, or that a plan pays for, stay as they are. Returns the number of corrected calls.
+ * Corrects the calls that a bill proves to have other counts: an entry each, with the bill's line, or the provider's answer about the call, as
+ * its witness. Calls that are no estimates any more, that a log or telemetry tells, or that a plan pays for, stay as they are. Returns the
+ * number of corrected calls.
  *
  * @throws {PurserError} `not_found`
  */
@@ -35,6 +36,11 @@ export async function applyCorrections(ctx: Context, reconciliationId: string): 
       !call.usage.models;
     if (!call.isEstimated || call.planNanoUsd !== undefined || !isOwn) return undefined;
     const usage = usageOf(call.usage, counts);
+    if (counts.stated) {
+      const serviceTier = call.serviceTier ?? undefined;
+      const price = ctx.prices.price({ ...call, serviceTier, usage, statement: { usage: counts.stated } });
+      return { ...call, usage, isEstimated: false, ...price };
+    }
     const card = cards.get(call.priceId);
     return card && { ...call, usage, isEstimated: false, ...priceOf(card, usage), rates: card };
   });
@@ -62,6 +68,8 @@ export async function undoCorrections(ctx: Context, reconciliationId: string): P
       isEstimated: true,
       costNanoUsd: call.costNanoUsd === null ? null : call.costNanoUsd - (entry.costNanoUsd ?? 0n),
       ...isRepriced && card && priceOf(card, usage),
+      ...(counts.stated && { priceSource: card?.source ?? "none" }),
+      ...(entry.unpriced < 0 && { costNanoUsd: null }),
       rates: card ?? null,
     };
   });
@@ -70,7 +78,8 @@ export async function undoCorrections(ctx: Context, reconciliationId: string): P
 type Entry = typeof calls.$inferSelect;
 interface Proposed {
   callId: string;
-  counts: Record<string, number>;
+  /** By part; with the cost as the provider has stated it for this call alone. */
+  counts: Readonly<Record<string, number>> & { stated?: Readonly<Record<string, unknown>> };
   /** The entry that has corrected it. */
   entry: Entry | undefined;
 }

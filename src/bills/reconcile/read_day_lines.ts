@@ -20,6 +20,13 @@ export async function readDayLines(
 WHERE ${CURRENT_LINES}`,
     args: [source, from, to, account ?? ""],
   });
+  // Most texts repeat, and each row has copies of its own.
+  const once = new Map<string, string>();
+  const onceOf = (text: string) => {
+    const known = once.get(text);
+    if (known === undefined) once.set(text, text);
+    return known ?? text;
+  };
   return rows.map(([position, startsAt, endsAt, isBatch, isEquivalent, ...texts]) => {
     const line: Record<string, unknown> = {
       position: Number(position),
@@ -29,7 +36,7 @@ WHERE ${CURRENT_LINES}`,
     if (isBatch !== null) line.isBatch = Number(isBatch) !== 0;
     if (Number(isEquivalent) !== 0) line.isEquivalent = true;
     texts.forEach((text, index) => {
-      if (text !== null) line[FIELDS[index]!] = text;
+      if (text !== null) line[FIELDS[index]!] = onceOf(text as string);
     });
     return line as unknown as NumberedLine;
   });

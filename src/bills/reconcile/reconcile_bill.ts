@@ -5,17 +5,19 @@ import type { ReconciliationBody, ReconciliationDetail } from "../../contract/bi
 import { parseUsd } from "../../kernel/money.ts";
 import type { Author } from "../../store/mod.ts";
 import type { BillTerms } from "../sources/bill_terms.ts";
+import { type GenerationContext, proposeGenerations } from "./ask_generations.ts";
 import { applyCorrections } from "./correct_calls.ts";
 import { reconcileMonth } from "./reconcile_month.ts";
 import { getReconciliation } from "./stored_reconciliations.ts";
 
 /**
- * Compares a bill with the ledger. With `correct`, corrects the estimates that it proves to be others, and compares it again.
+ * Compares a bill with the ledger. With `correct`, corrects the estimates that it, or the provider by their ids, proves to be others,
+ * and compares it again.
  *
  * @throws {PurserError} as {@link reconcileMonth}
  */
 export async function reconcileBill(
-  ctx: CallContext & { author: Author },
+  ctx: CallContext & GenerationContext & { author: Author },
   terms: BillTerms,
   { source, account, month, limit_usd, correct = false }: ReconciliationBody,
   onProgress: (days: number, of: number) => void = () => {},
@@ -34,6 +36,7 @@ export async function reconcileBill(
       });
     });
   const reconciliationId = await compare();
+  if (correct) await proposeGenerations(ctx, reconciliationId, input);
   const isCorrected = correct && await applyCorrections(ctx, reconciliationId) > 0;
   // Also of one that was compared before: a rule may have been added since.
   await fireUnexplained(ctx, isCorrected ? await compare() : reconciliationId);

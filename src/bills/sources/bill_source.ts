@@ -98,6 +98,8 @@ export interface BillFile {
   name: string;
   /** Yields its content as text, uncompressed. */
   text(): AsyncIterable<string>;
+  /** For a file that is a table by itself, as Parquet is: yields its rows as those of CSV, the names of its columns first. */
+  rows?(): AsyncIterable<string[]>;
   /** For a source without fields of its own: its columns by the fields of lines. */
   columns: Readonly<Record<string, string>>;
 }

@@ -23,7 +23,7 @@ const STATED = [...BILL_LINE_TEXTS, "quantity", "list_amount"] as const;
 /** A table of any provider, whose columns are named by their fields. */
 export default defineBillSource({
   name: "csv",
-  title: "A table in CSV",
+  title: "A table in CSV or Parquet",
   seen: "2026-11-27: its own",
   provider: null,
   delayMs: 2 * DAY_MS,

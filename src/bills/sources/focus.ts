@@ -31,7 +31,7 @@ const OTHER: Readonly<Record<string, readonly string[]>> = {
   tags: ["Tags"],
 };
 
-/** The cost and usage files of clouds in the FOCUS format, versions 1.0 to 1.4, as CSV. */
+/** The cost and usage files of clouds in the FOCUS format, versions 1.0 to 1.4, as CSV or Parquet. */
 export default defineBillSource({
   name: "focus",
   title: "FOCUS files of AWS, Azure and Google Cloud",
@@ -45,7 +45,6 @@ export default defineBillSource({
   holes: [
     "Hours or days by SKU, which has the model, tier and direction in its text",
     "Rows of services without models are counted and left out; so are taxes of the whole account",
-    "Parquet files have to be converted to CSV first",
   ],
   series: ["cost"],
   areRowsDistinct: true,

@@ -11,7 +11,7 @@ const PAGE_LINES = 500;
 export type Row = Readonly<Record<string, string>>;
 
 /**
- * Reads the rows of a CSV file a page at a time. `begin` checks the columns, and returns the function that adds the lines of a row and
+ * Reads the rows of a CSV or Parquet file a page at a time. `begin` checks the columns, and returns the function that adds the lines of a row and
  * returns the account that it states. Throws `invalid` for a table that is cut off.
  */
 export async function* readTable(
@@ -25,7 +25,7 @@ export async function* readTable(
   let rows = 0;
   const refuse = (fault: string) => new PurserError("invalid", `Cannot import ${file.name}: ${fault}`);
   try {
-    for await (const cells of readCsv(file.text())) {
+    for await (const cells of file.rows?.() ?? readCsv(file.text())) {
       if (columns === undefined) add = begin(columns = cells.map((cell) => cell.trim()));
       else {
         rows++;

@@ -20,6 +20,7 @@ export interface StatementContext {
   store: Store;
   query: Query;
   clock: Pick<Clock, "now">;
+  author: Author;
   timeZone: string;
   monthStartDay: Calendar["monthStartDay"];
 }
@@ -46,10 +47,7 @@ export async function draftStatement(ctx: StatementContext, query: StatementQuer
  * @throws {PurserError} `conflict` before the end of its month, and once the statement of a later month is issued: what comes late is a correction
  *   there
  */
-export async function issueStatement(
-  ctx: StatementContext & { author: Author },
-  query: StatementQuery,
-): Promise<CostStatement> {
+export async function issueStatement(ctx: StatementContext, query: StatementQuery): Promise<CostStatement> {
   return await replaceState(`the statement of ${query.month}`, async () => {
     const { statement, latest, issued } = await draft(ctx, query);
     const { month, by } = query;
@@ -70,21 +68,15 @@ export async function issueStatement(
     const version = (latest?.version ?? 0) + 1;
     const now = ctx.clock.now();
     const document = { ...statement, version, issued_at: toIso(now), latest_version: version };
-    const after = {
-      version,
-      markup_percent: document.markup_percent,
-      shared: document.shared,
-      total_usd: document.total.total_usd,
-    };
-    const entry = {
+    const after = { version, total_usd: document.total.total_usd };
+    const issue = {
       action: "issued",
       kind: "statement",
       id: `${month} by ${by}`,
       name: null,
-      before: null,
       after,
     } as const;
-    await ctx.store.write([auditEntry({ author: ctx.author, now }, entry), {
+    await ctx.store.write([auditEntry({ author: ctx.author, now }, issue), {
       sql: "INSERT INTO statements (month, by_tag, version, document) VALUES (?, ?, ?, ?)",
       args: [month, by, version, JSON.stringify(document)],
     }]);

@@ -47,13 +47,6 @@ export const AlertPlanWindow = z.object({
 }).openapi("AlertPlanWindow");
 export type AlertPlanWindow = z.infer<typeof AlertPlanWindow>;
 
-export const AlertBill = z.object({
-  source: z.string().openapi({ example: "anthropic" }),
-  month: z.string().openapi({ example: "2026-10" }),
-  account: z.string().nullable().openapi({ description: "Null of all accounts" }),
-  reconciliation_id: z.string(),
-}).openapi("AlertBill");
-
 export const Alert = z.object({
   alert_id: AlertId,
   rule_id: RuleId.openapi({ description: "The rule, or the budget that warns" }),
@@ -75,7 +68,12 @@ export const Alert = z.object({
   plan_window: AlertPlanWindow.optional().openapi({
     description: "The window of a plan that the alert is about",
   }),
-  bill: AlertBill.optional().openapi({
+  bill: z.object({
+    source: z.string().openapi({ example: "anthropic" }),
+    month: z.string().openapi({ example: "2026-10" }),
+    account: z.string().nullable().openapi({ description: "Null of all accounts" }),
+    reconciliation_id: z.string(),
+  }).optional().openapi({
     description: `Of the type \`${UNEXPLAINED_THRESHOLD}\`: the month of a bill and its comparison`,
   }),
   agent_id: AgentId.nullable().openapi({

@@ -78,8 +78,7 @@ export const CAUSES = {
   unpriced: {
     test: "The ledger has no price for these calls, and the bill has an amount.",
     remedy: "override",
-    advice:
-      "Set their price, then price them: purser prices set PROVIDER:MODEL --input … --output …, purser reprice --unpriced.",
+    advice: "Set their price, then price them: purser prices set, purser reprice --unpriced.",
   },
   discount: {
     test: "The line states a price before discounts, and a lower amount.",

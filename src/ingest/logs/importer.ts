@@ -139,20 +139,16 @@ export interface RecordsApi {
   /** For people: the kind of the key. */
   scope: string;
   headers(key: string): Record<string, string>;
-  /** A record may be there so long after the time of its call: each import begins so much before the end of the last one. */
-  lateMs: number;
   /**
-   * Returns the requests for the calls of [from, to), each for the first of its pages. With `isOlder`, those of earlier versions of the
-   * tool, which are made if the address of the others is unknown to it.
+   * Returns the requests for the calls of [from, to), each for the first of its pages: by the versions of the API, of which the first is
+   * asked whose addresses are there.
    */
-  requests(window: { from: number; to: number }, isOlder: boolean): readonly RecordsRequest[];
-  /** Reads a page, in which numbers are texts; `next` has the fields by which the request for the next one differs from the first. */
-  read(answer: unknown, request: RecordsRequest): {
-    records: readonly unknown[];
-    next?: Record<string, string> | undefined;
-  };
-  /** Reads one of the records. May throw: the record counts as malformed. */
-  record(record: unknown, sink: LogSink): void;
+  requests(window: { from: number; to: number }): readonly (readonly RecordsRequest[])[];
+  /**
+   * Tells the calls of a page, in which numbers are texts. Returns the fields by which the request for the next page differs from the
+   * first one; undefined after the last one.
+   */
+  read(answer: unknown, request: RecordsRequest, sink: LogSink): RecordsRequest["query"] | undefined;
 }
 
 /** Reads the logs of one agent. */

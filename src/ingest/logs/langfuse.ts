@@ -1,15 +1,13 @@
 import { toProviderName } from "../../contract/costs/provider_names.ts";
-import { HOUR_MS, toIso } from "../../kernel/clock.ts";
+import { toIso } from "../../kernel/clock.ts";
 import { HOLES } from "./holes.ts";
-import { defineImporter, type LogSink } from "./importer.ts";
+import type { LogSink, RecordsRequest } from "./importer.ts";
 import type { Usage } from "../../pricing/mod.ts";
 import { type Fields, fieldsOf, textOf, usageFrom } from "./log_record.ts";
 import {
-  exportKinds,
+  defineTool,
   idsByLiteLlm,
   objectOf,
-  recordReader,
-  recordsIn,
   statedOf,
   tagsIn,
   tellCall,
@@ -21,55 +19,54 @@ import {
 /** The types of observations that are model calls. What else has counts, such as an agent, repeats those of its calls. */
 const CALLS = ["GENERATION", "EMBEDDING"];
 
-const record = recordReader({
-  title: "Langfuse's observations",
+/** The versions of the API, the newest first; the other one has no users, sessions and tags. */
+const VERSIONS: readonly RecordsRequest[] = [
+  {
+    path: "/api/public/v2/observations",
+    query: { limit: "1000", fields: "core,basic,model,usage,metadata,trace_context" },
+  },
+  { path: "/api/public/observations", query: { limit: "100", page: "1" } },
+];
+
+/** Langfuse's observations: its exports as CSV, JSON and JSON lines, and its API. */
+export default defineTool({
+  name: "langfuse",
+  title: "Langfuse",
+  seen: "4, from its sources, and 3 (API v1), 2026-08",
+  holes: HOLES.langfuse,
+  table: "Langfuse's observations",
   required: ["id", "type", "startTime"],
-  known: (
+  known:
     "traceId projectId name endTime completionStartTime parentObservationId level statusMessage version release environment createdAt " +
     "updatedAt eventTs isDeleted bookmarked public isRootObservation userId sessionId tags traceTags traceName traceTimestamp input output " +
     "metadata model providedModelName internalModelId modelId modelParameters usageDetails costDetails providedUsageDetails " +
     "providedCostDetails totalCost usagePricingTierId usagePricingTierName usage unit promptTokens completionTokens totalTokens inputUsage " +
     "outputUsage totalUsage inputCost outputCost calculatedInputCost calculatedOutputCost calculatedTotalCost inputPrice outputPrice " +
     "totalPrice promptId promptName promptVersion latency timeToFirstToken toolDefinitions toolCalls toolCallNames toolDefinitionsCount " +
-    "toolCallsCount scores comments"
-  ).split(" "),
+    "toolCallsCount scores comments",
   // Exports to a bucket have the names of columns.
   nameOf: (field) => field.replaceAll(/_([a-z])/g, (_, letter) => letter.toUpperCase()),
   read: readObservation,
-});
-
-/** Langfuse's observations: its exports as CSV, JSON and JSON lines, and its API. */
-export default defineImporter({
-  name: "langfuse",
-  title: "Langfuse",
-  seen: "4, from its sources, and 3 (API v1), 2026-08",
-  holes: HOLES.langfuse,
-  roots: () => [],
-  kinds: exportKinds(record),
   api: {
     variables: ["LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY"],
     scope: "the public and the secret key of a project",
     headers: (key) => ({ authorization: `Basic ${btoa(key)}` }),
-    lateMs: 2 * HOUR_MS,
-    requests: ({ from, to }, isOlder) =>
-      CALLS.map((type) => {
-        const query = { type, fromStartTime: toIso(from), toStartTime: toIso(to) };
-        return isOlder
-          ? { path: "/api/public/observations", query: { ...query, limit: "100", page: "1" } }
-          : { path: "/api/public/v2/observations", query: { ...query, limit: "1000", fields: FIELDS } };
-      }),
-    read(answer, { query }) {
+    requests: ({ from, to }) =>
+      VERSIONS.map(({ path, query }) =>
+        CALLS.map((type) => ({
+          path,
+          query: { ...query, type, fromStartTime: toIso(from), toStartTime: toIso(to) },
+        }))
+      ),
+    next(_, answer, { query }): RecordsRequest["query"] | undefined {
       const meta = fieldsOf(fieldsOf(answer).meta);
-      const [page, cursor] = [Number(query.page), textOf(meta.cursor)];
-      const next: Record<string, string> = cursor === undefined ? { page: `${page + 1}` } : { cursor };
-      const hasMore = cursor !== undefined || page < Number(meta.totalPages);
-      return { records: recordsIn(answer), ...(hasMore && { next }) };
+      const cursor = textOf(meta.cursor);
+      if (cursor !== undefined) return { cursor };
+      const page = Number(query.page);
+      return page < Number(meta.totalPages) ? { page: `${page + 1}` } : undefined;
     },
-    record,
   },
 });
-
-const FIELDS = "core,basic,model,usage,metadata,trace_context";
 
 function readObservation(row: Fields, sink: LogSink): void {
   if (!CALLS.includes(textOf(row.type)!)) return;

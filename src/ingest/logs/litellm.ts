@@ -1,15 +1,12 @@
 import { toProviderName } from "../../contract/costs/provider_names.ts";
-import { DAY_MS, HOUR_MS, toIso } from "../../kernel/clock.ts";
-import { PurserError } from "../../kernel/errors.ts";
+import { toIso } from "../../kernel/clock.ts";
 import { HOLES } from "./holes.ts";
-import { defineImporter, type LogSink, type RecordsRequest } from "./importer.ts";
+import type { LogSink, RecordsRequest } from "./importer.ts";
 import { type Fields, fieldsOf, textOf, usageWithCache } from "./log_record.ts";
 import {
-  exportKinds,
+  defineTool,
   idsByLiteLlm,
   objectOf,
-  recordReader,
-  recordsIn,
   statedOf,
   tagsIn,
   tellCall,
@@ -18,75 +15,36 @@ import {
   utcOf,
 } from "./tool_records.ts";
 
-/** The most rows of a page that all versions accept. */
+/** The most rows of a page that all versions accept. The total of an answer is capped, so that it tells no last page. */
 const PAGE_ROWS = 100;
-/** The most days of versions without pages, which hold all rows of an answer in memory: they are asked for one day at a time. */
-const MAX_DAYS = 400;
-/** A call is written after its end, by its start: the longest that LiteLLM waits for one, and some minutes. */
-const LATE_MS = 2 * HOUR_MS;
-
-const record = recordReader({
-  title: "LiteLLM's spend logs",
-  required: ["request_id", "startTime"],
-  known: (
-    "model call_type api_key spend total_tokens prompt_tokens completion_tokens endTime request_duration_ms completionStartTime model_id " +
-    "model_group custom_llm_provider api_base user metadata cache_hit cache_key request_tags team_id organization_id end_user " +
-    "requester_ip_address messages response session_id status mcp_namespaced_tool_name agent_id proxy_server_request"
-  ).split(" "),
-  read: readSpendLog,
-});
 
 /** LiteLLM's spend logs: its table of calls, as CSV, JSON or JSON lines, and as its proxy's API returns it. */
-export default defineImporter({
+export default defineTool({
   name: "litellm",
   title: "LiteLLM",
   seen: "1.108, from its sources, 2026-11",
   holes: HOLES.litellm,
-  roots: () => [],
-  kinds: exportKinds(record),
+  table: "LiteLLM's spend logs",
+  required: ["request_id", "startTime"],
+  known:
+    "model call_type api_key spend total_tokens prompt_tokens completion_tokens endTime request_duration_ms completionStartTime model_id " +
+    "model_group custom_llm_provider api_base user metadata cache_hit cache_key request_tags team_id organization_id end_user " +
+    "requester_ip_address messages response session_id status mcp_namespaced_tool_name agent_id proxy_server_request",
+  read: readSpendLog,
   api: {
     variables: ["LITELLM_PROXY_API_KEY"],
     scope: "the proxy's master key, or the key of an admin",
     headers: (key) => ({ authorization: `Bearer ${key}` }),
-    lateMs: LATE_MS,
-    requests({ from, to }, isOlder) {
-      if (!isOlder) {
-        const window = { start_date: secondOf(from), end_date: secondOf(to) };
-        const query = {
-          ...window,
-          page: "1",
-          page_size: `${PAGE_ROWS}`,
-          sort_by: "startTime",
-          sort_order: "asc",
-        };
-        return [{ path: "/spend/logs/v2", query }];
-      }
-      if (to - from > MAX_DAYS * DAY_MS) {
-        throw new PurserError(
-          "invalid",
-          "Cannot read all spend logs: there is no /spend/logs/v2, and the API of earlier versions has no pages; check --url, or give --since",
-        );
-      }
-      const days = Array.from(
-        { length: Math.ceil((to - from) / DAY_MS) + 1 },
-        (_, day) => from + day * DAY_MS,
-      );
-      return days.map((day) => ({
-        path: "/spend/logs",
-        query: { start_date: dayOf(day), end_date: dayOf(day + DAY_MS), summarize: "false" },
-      }));
+    requests({ from, to }) {
+      const window = { start_date: secondOf(from), end_date: secondOf(to), page: "1" };
+      const query = { ...window, page_size: `${PAGE_ROWS}`, sort_by: "startTime", sort_order: "asc" };
+      return [[{ path: "/spend/logs/v2", query }]];
     },
-    read(answer, { path, query }) {
-      const records = recordsIn(answer);
-      if (path === "/spend/logs" || records.length < PAGE_ROWS) return { records };
-      return { records, next: nextPage(records.at(-1), query) };
-    },
-    record,
+    next: (rows, _, { query }) => rows.length < PAGE_ROWS ? undefined : nextPage(rows.at(-1), query),
   },
 });
 
 const secondOf = (at: number) => toIso(at).slice(0, 19).replace("T", " ");
-const dayOf = (at: number) => toIso(at).slice(0, 10);
 
 /**
  * Returns the page after one that ends with a row. Its window begins with the second of that row, so that no row which is written in

@@ -1,10 +1,17 @@
+import type { Sighting } from "../../calls/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { parseWithNumberTexts } from "../../kernel/json/number_texts.ts";
 import { parseCsv } from "../../kernel/files/read_csv.ts";
 import { isRecord } from "../../kernel/records.ts";
-import type { LogKind, LogSink } from "./importer.ts";
-import type { Sighting } from "../../calls/mod.ts";
 import { hasQuantity } from "../../pricing/mod.ts";
+import {
+  defineImporter,
+  type LogImporter,
+  type LogKind,
+  type LogSink,
+  type RecordsApi,
+  type RecordsRequest,
+} from "./importer.ts";
 import { countOf, type Fields, readEach, textOf, timeOf } from "./log_record.ts";
 
 /*
@@ -12,36 +19,42 @@ import { countOf, type Fields, readEach, textOf, timeOf } from "./log_record.ts"
  * call. All scalars are texts, as they are in CSV, so that amounts keep their digits.
  */
 
-/** A table of calls. */
-interface CallTable {
+/** A tool, and its table of calls. */
+interface Tool extends Pick<LogImporter, "name" | "title" | "seen" | "holes"> {
   /** For people: `LiteLLM's spend logs`. */
-  title: string;
-  /** The fields that each record has; others may be missing. */
+  table: string;
+  /** The fields that each row has; others may be missing. */
   required: readonly string[];
-  /** The other fields that are known. A field that isn't is counted. */
-  known: readonly string[];
-  /** Returns the name of a field by that in a record; by default the same. */
+  /** The other fields that are known, apart by blanks. A field that isn't is counted. */
+  known: string;
+  /** Returns the name of a field by that in a row; by default the same. */
   nameOf?(field: string): string;
-  read(record: Fields, sink: LogSink): void;
-}
-
-/** Returns the function that reads a record of a table. */
-export function recordReader({ title, required, known, nameOf = (field) => field, read }: CallTable) {
-  const names = new Set([...required, ...known]);
-  return (value: unknown, sink: LogSink): void => {
-    if (!isRecord(value)) throw cannotRead("it isn't a JSON object");
-    const fields = Object.entries(value).filter(([, field]) => field !== null && field !== "");
-    const record = Object.fromEntries(fields.map(([field, content]) => [nameOf(field), content]));
-    const missing = required.find((name) => record[name] === undefined);
-    if (missing !== undefined) throw cannotRead(`it has no ${missing}, as all of ${title} have`);
-    for (const name of Object.keys(record)) if (!names.has(name)) sink.unknown(`field ${name.slice(0, 60)}`);
-    read(record, sink);
+  read(row: Fields, sink: LogSink): void;
+  api: Omit<RecordsApi, "read"> & {
+    /** Returns the fields by which the request for the page after some rows differs from the first one. */
+    next(
+      rows: readonly unknown[],
+      answer: unknown,
+      request: RecordsRequest,
+    ): RecordsRequest["query"] | undefined;
   };
 }
 
-/** Returns the kinds of exports of a table: JSON lines of any size, and CSV or a JSON list that is read whole. */
-export function exportKinds(record: (value: unknown, sink: LogSink) => void): LogKind[] {
-  return [{
+/** Defines the importer of a tool: of exports as JSON lines of any size, or as CSV or a JSON list that are read whole, and of its API. */
+export function defineTool(
+  { table, required, known, nameOf = (field) => field, read, api, ...tool }: Tool,
+): LogImporter {
+  const names = new Set([...required, ...known.split(" ")]);
+  const record = (value: unknown, sink: LogSink): void => {
+    if (!isRecord(value)) throw cannotRead("it isn't a JSON object");
+    const fields = Object.entries(value).filter(([, field]) => field !== null && field !== "");
+    const row = Object.fromEntries(fields.map(([field, content]) => [nameOf(field), content]));
+    const missing = required.find((name) => row[name] === undefined);
+    if (missing !== undefined) throw cannotRead(`it has no ${missing}, as all of ${table} have`);
+    for (const name of Object.keys(row)) if (!names.has(name)) sink.unknown(`field ${name.slice(0, 60)}`);
+    read(row, sink);
+  };
+  const lines: LogKind = {
     has: (name) => /\.(?:jsonl|ndjson)$/i.test(name),
     read: {
       form: "lines",
@@ -51,7 +64,8 @@ export function exportKinds(record: (value: unknown, sink: LogSink) => void): Lo
         state: () => null,
       }),
     },
-  }, {
+  };
+  const whole: LogKind = {
     has: (name) => /\.(?:json|csv)$/i.test(name),
     read: {
       form: "whole",
@@ -62,7 +76,13 @@ export function exportKinds(record: (value: unknown, sink: LogSink) => void): Lo
         readEach(rows, sink, (row) => record(row, sink));
       },
     },
-  }];
+  };
+  const page: RecordsApi["read"] = (answer, request, sink) => {
+    const rows = recordsIn(answer);
+    readEach(rows, sink, (row) => record(row, sink));
+    return api.next(rows, answer, request);
+  };
+  return defineImporter({ ...tool, roots: () => [], kinds: [lines, whole], api: { ...api, read: page } });
 }
 
 function parseRecordText(text: string, state = "it isn't JSON"): unknown {
@@ -74,11 +94,9 @@ function parseRecordText(text: string, state = "it isn't JSON"): unknown {
 }
 
 /** Returns the list of records of an answer. */
-export function recordsIn(answer: unknown): readonly unknown[] {
+function recordsIn(answer: unknown): readonly unknown[] {
   const list = isRecord(answer) ? answer.data : answer;
-  if (!Array.isArray(list)) {
-    throw new PurserError("invalid", "Cannot read the records: there is no list of them");
-  }
+  if (!Array.isArray(list)) throw cannotRead("it is no list of records");
   return list;
 }
 
@@ -89,7 +107,7 @@ function rowsOf(text: string): Fields[] {
       Object.fromEntries(columns.map((column, index) => [column.trim(), cells[index]]))
     );
   } catch (error) {
-    throw new PurserError("invalid", `Cannot read the export: ${messageOf(error)}; is it whole?`);
+    throw cannotRead(`${messageOf(error)}; is it whole?`);
   }
 }
 
@@ -110,15 +128,12 @@ export function tellCall(
 ): void {
   const hasCounts = hasQuantity(call.usage);
   if (!hasCounts && call.statedCostUsd === undefined) {
-    const state = hasFailed ? "that has failed, without counts" : "without counts and cost";
-    return sink.unmetered(`a call ${state}`);
+    return sink.unmetered(
+      `a call ${hasFailed ? "that has failed, without counts" : "without counts and cost"}`,
+    );
   }
-  const marks = Object.entries({
-    model_missing: call.model === undefined,
-    failed: hasFailed,
-    disputed: isDisputed,
-  })
-    .flatMap(([mark, isSo]) => isSo ? [mark] : []);
+  const unknown = { model_missing: call.model === undefined, failed: hasFailed, disputed: isDisputed };
+  const marks = Object.entries(unknown).flatMap(([mark, isSo]) => isSo ? [mark] : []);
   sink.call({
     ...call,
     durationMs: endedAt === undefined ? undefined : Math.max(0, utcOf(endedAt) - call.at),
@@ -164,13 +179,10 @@ export function statedOf(value: unknown): string | undefined {
 }
 
 /** Returns the tags that have a value. */
-export const tagsIn = (tags: Readonly<Record<string, unknown>>): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(tags).flatMap(([name, value]) => {
-      const text = textOf(value);
-      return text === undefined ? [] : [[name, text]];
-    }),
-  );
+export function tagsIn(tags: Readonly<Record<string, unknown>>): Record<string, string> {
+  const texts = Object.entries(tags).map(([name, value]) => [name, textOf(value)]);
+  return Object.fromEntries(texts.filter(([, text]) => text !== undefined));
+}
 
 /** The ids that LiteLLM makes itself, in place of the provider's. */
 const OWN_IDS = /^(?:chatcmpl-)?[0-9a-f]{8}-[0-9a-f]{4}-|^resp_bGl0ZWxsbT/;

@@ -6,7 +6,7 @@ export async function bundledPrices(): Promise<{ genai: GenaiPrices; litellm: Li
     // @ts-types="./data/json.d.ts"
     import("./data/genai_prices.json", { with: { type: "json" } }),
     // @ts-types="./data/json.d.ts"
-    import("./data/litellm.json", { with: { type: "json" } }),
+    import("./data/litellm_prices.json", { with: { type: "json" } }),
   ]);
   // The files are written by `deno task prices`, which checks them, and a test checks them again.
   return {

@@ -170,7 +170,7 @@ for (const [what, text, head, message] of files) {
   });
 }
 
-for (const name of ["genai_prices", "litellm"]) {
+for (const name of ["genai_prices", "litellm_prices"]) {
   Deno.test(`parsePriceData() takes all of ${name}.json as it is bundled`, async () => {
     const text = await Deno.readTextFile(new URL(`./data/${name}.json`, import.meta.url));
     const { data, skipped } = parsePriceData(text);

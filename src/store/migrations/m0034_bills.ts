@@ -69,7 +69,7 @@ export const bills: readonly string[] = [
   is_equivalent ${INTEGER} NOT NULL
 )`,
   `CREATE INDEX bill_lines_by_time ON bill_lines (source, starts_at) WHERE state = 'current'`,
-  `CREATE INDEX bill_lines_by_month ON bill_lines (month, source)`,
+  `CREATE INDEX bill_lines_by_month ON bill_lines (month, source) WHERE state IN ('current', 'closed', 'reversal')`,
   `CREATE INDEX bill_lines_by_key ON bill_lines (source, account, natural_key)`,
   `CREATE INDEX bill_lines_of_import ON bill_lines (import_id)`,
   `CREATE INDEX bill_lines_replaced_by ON bill_lines (replaced_by) WHERE replaced_by IS NOT NULL`,

@@ -3,7 +3,7 @@ import { beginImport, finishImport, stagePage } from "../../../src/bills/import/
 import { reconcileMonth } from "../../../src/bills/reconcile/reconcile_month.ts";
 import { getReconciliation } from "../../../src/bills/reconcile/stored_reconciliations.ts";
 import { addDecimals } from "../../../src/bills/lines/decimal.ts";
-import { closePeriod } from "../../../src/bills/periods/periods.ts";
+import { closePeriod } from "../../../src/bills/periods/change_periods.ts";
 import { readCharges } from "../../../src/bills/exports/mod.ts";
 import type { ReconciliationDetail } from "../../../src/contract/bills/reconciliations.ts";
 import { ALL_SEEING } from "../../../src/ledger/mod.ts";

@@ -1,8 +1,7 @@
-import { and, between, eq, inArray, isNotNull, ne } from "drizzle-orm";
+import { and, between, eq, isNotNull, ne, sql } from "drizzle-orm";
 import type { Cause } from "../../../contract/bills/causes.ts";
 import { toIso } from "../../../kernel/clock.ts";
 import { startInUtc } from "../../../contract/windows.ts";
-import { COUNTED_LINE_STATES } from "../../../contract/values.ts";
 import { type Query, type SqlValue, type Store, tables, toObjects } from "../../../store/mod.ts";
 import { COUNTED } from "../../lines/line_rows.ts";
 import { toDecimalText } from "../decimal_text.ts";
@@ -23,7 +22,7 @@ export async function readSharedLines(
   { from, to }: Months,
 ): Promise<SharedLine[]> {
   return await query.select().from(billLines).where(and(
-    inArray(billLines.state, [...COUNTED_LINE_STATES]),
+    sql.raw(`state IN (${COUNTED})`), // as the index has it
     eq(billLines.series, "cost"),
     ne(billLines.category, "usage"),
     isNotNull(billLines.amountNanoUsd),
@@ -51,19 +50,16 @@ type BilledCharge =
   };
 
 /** The causes whose lines are charges of their own, or in another currency. */
-const OF_LINES = "fee credit commitment minimum tax fx correction".split(" ");
+const OF_LINES = "'fee', 'credit', 'commitment', 'minimum', 'tax', 'fx', 'correction'";
 
 /** Months, `YYYY-MM`, both inclusive. */
-interface Months {
-  from: string;
-  to: string;
-}
+type Months = Record<"from" | "to", string>;
 
 const CLOSED = `bill_periods p WHERE p.state = 'closed' AND p.providers IS NOT NULL`;
 const DIFFERENCES =
   `SELECT p.source, p.account, p.month, v.cause, v.dimensions ->> 'model' AS model, sum(v.amount_nano_usd) AS nano
 FROM reconciliation_variances v, ${CLOSED} AND v.reconciliation_id = p.reconciliation_id
-  AND p.month BETWEEN ?1 AND ?2 AND v.cause NOT IN (${OF_LINES.map((cause) => `'${cause}'`).join(", ")})
+  AND p.month BETWEEN ?1 AND ?2 AND v.cause NOT IN (${OF_LINES})
 GROUP BY p.source, p.account, p.month, v.cause, v.dimensions ->> 'model' ORDER BY 1, 2, 3, 4, 5`;
 const LATE_USAGE = `SELECT source, account, month, 'correction' AS cause, model, sum(amount_nano_usd) AS nano,
   min(starts_at) AS starts, max(ends_at) AS ends FROM bill_lines

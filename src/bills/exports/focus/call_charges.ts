@@ -63,7 +63,7 @@ export class Charges {
   readonly #charges: Charge[] = [];
   /** By all that calls at one price have in common, and then by part. */
   readonly #prices = new Map<string, Map<string, Price>>();
-  /** By all that calls of one charge have in common besides the price. */
+  /** Of the present hour, by all that calls of one charge have in common besides the price. */
   readonly #groups = new Map<string, Map<Price, Charge>>();
   #hour = hourOf(0);
 
@@ -81,15 +81,19 @@ export class Charges {
     return this.#charges;
   }
 
+  /** Adds a call; calls come in the order of their times. */
   add(call: ModelCall, rates: Rates | null): void {
     const split = splitCall(call, rates);
     const at = startInUtc("hour", call.at);
-    if (at !== this.#hour.at) this.#hour = hourOf(at);
+    if (at !== this.#hour.at) {
+      this.#hour = hourOf(at);
+      this.#groups.clear();
+    }
     const tags = call.tags ? JSON.stringify(call.tags) : "{}";
     const { keyId, agentId, upstreamId, isEstimated } = call;
-    const group = entryOf(
+    const group = this.isPerCall ? new Map<Price, Charge>() : entryOf(
       this.#groups,
-      this.isPerCall ? call.callId : `${at}\0${keyId}\0${agentId}\0${upstreamId}\0${isEstimated}\0${tags}`,
+      `${keyId}\0${agentId}\0${upstreamId}\0${isEstimated}\0${tags}`,
       () => new Map<Price, Charge>(),
     );
     const priced = this.#pricesOf(call, split, true);

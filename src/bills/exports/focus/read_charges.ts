@@ -19,6 +19,7 @@ import { readLedgerId } from "../read_calls.ts";
 import { billRows } from "./bill_charges.ts";
 import { type Charge, Charges } from "./call_charges.ts";
 import { createRows, focusColumns } from "./focus_columns.ts";
+import { type AsClosed, readAsClosed } from "./read_as_closed.ts";
 
 const { calls } = tables;
 
@@ -64,6 +65,7 @@ export async function readCharges(
   { version, from, to, perCall, viewer, limit, cursor }: ChargesQuery,
 ): Promise<ExportedCharges> {
   const columns = focusColumns(version, perCall);
+  const asClosed = await readAsClosed(ctx, { from, to });
   const cards = new Map<number, Rates>();
   const charges = new Charges(perCall);
   let after = parseCursor(cursor) ?? { at: from, position: 0 };
@@ -72,16 +74,16 @@ export async function readCharges(
   // By call, a page ends with a read, so that no call is read twice.
   const perRead = perCall ? Math.min(limit, CALLS_PER_READ) : CALLS_PER_READ;
   for (; !next;) {
-    const booked = await readBooked(ctx, { after, to, viewer, limit: perRead });
-    const adjusted = await withAdjustments(ctx.query, booked.map(toModelCall));
+    const booked = await readBooked(ctx, asClosed, { after, to, viewer, limit: perRead });
+    const adjusted = await withAdjustments(ctx.query, booked.map(toModelCall), asClosed("calls"));
     const unread = adjusted.flatMap(({ priceId }) => priceId != null && !cards.has(priceId) ? [priceId] : []);
     if (unread.length > 0) {
       for (const [id, card] of await readRates(ctx.query, unread)) cards.set(id, card);
     }
     for (const [index, call] of adjusted.entries()) {
-      const isNewHour = startInUtc("hour", call.at) !== startInUtc("hour", after.at);
+      const isFull = !perCall && (read >= CALLS_PER_PAGE || charges.size >= limit);
       if (
-        (!perCall && isNewHour && (read >= CALLS_PER_PAGE || charges.size >= limit)) || read >= MOST_CALLS ||
+        (isFull && startInUtc("hour", call.at) !== startInUtc("hour", after.at)) || read >= MOST_CALLS ||
         charges.size >= MOST_ROWS
       ) {
         next = after;
@@ -138,6 +140,7 @@ const EMPTY = Object.fromEntries(COLUMNS.map(([name]) => [name, null]));
 /** Reads the next calls by time, and by position where their times are the same. */
 async function readBooked(
   { query, store }: ReadContext,
+  asClosed: AsClosed,
   { after, to, viewer: { agentId }, limit }: { after: Cursor; to: number; viewer: Viewer; limit: number },
 ): Promise<(typeof calls.$inferSelect)[]> {
   const { sql, params } = query.select().from(calls).where(and(
@@ -145,7 +148,8 @@ async function readBooked(
     lt(calls.at, to),
     or(gt(calls.at, after.at), gt(calls.position, after.position)),
     isNull(calls.adjusts),
-    isStanding(),
+    asClosed("calls"),
+    isStanding(asClosed("w")),
     agentId === undefined ? undefined : eq(calls.agentId, agentId),
   )).orderBy(asc(calls.at), asc(calls.position)).limit(limit).toSQL();
   const { rows } = await store.readLong({ sql, args: params as SqlValue[] });

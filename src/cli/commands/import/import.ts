@@ -95,7 +95,10 @@ async function runImport(ctx: CommandContext): Promise<number | void> {
   if (options.has("install")) return await (await import("./install_watch.ts")).installWatch(ctx, request);
   const { findAgents } = await import("./find_agents.ts");
   const { renderFound, renderImport, toWire } = await import("./render_import.ts");
-  const api = await openApi(ctx, request);
+  const url = options.text("url");
+  const api = url === undefined
+    ? undefined
+    : await (await import("./open_api.ts")).openApi(ctx, request, url);
   const { agents, unreadable } = api
     ? { agents: [api.agent], unreadable: [] }
     : await findAgents(request, ctx.args.length > 0);
@@ -156,22 +159,6 @@ async function runImport(ctx: CommandContext): Promise<number | void> {
 const isNothing = ({ booked, known, unmetered, before, ahead }: ImportTally) =>
   booked + known + unmetered + before + ahead === 0;
 
-async function openApi(ctx: CommandContext, request: ImportRequest) {
-  const { options } = ctx;
-  const url = options.text("url");
-  const [importer, other] = request.importers;
-  if (url === undefined) return undefined;
-  if (!importer?.api || other) {
-    throw new UsageError("Cannot use --url: name litellm or langfuse, whose API it is", options.command);
-  }
-  return await (await import("./open_api.ts")).openApi(ctx, {
-    importer,
-    api: importer.api,
-    url,
-    since: request.since,
-  });
-}
-
 function checkTogether({ options }: CommandContext): void {
   const refuse = (name: string, why: string) => {
     throw new UsageError(`Cannot use --${name}: ${why}`, options.command);
@@ -180,9 +167,7 @@ function checkTogether({ options }: CommandContext): void {
   if (options.has("key-file") && !options.has("url")) refuse("key-file", "it is for --url");
   const [place, second] = ["path", "file", "url"].filter((name) => options.has(name));
   if (second !== undefined) refuse(second, `--${place} says where the calls are`);
-  if (options.has("watch") && options.has("url")) {
-    refuse("watch", "it follows files; repeat the import of --url");
-  }
+  if (options.has("watch") && options.has("url")) refuse("watch", "it follows files; repeat the import");
   for (const name of ["dry-run", "since"]) {
     if (options.has("watch") && options.has(name)) refuse(name, "--watch books all that is new");
   }
@@ -210,7 +195,8 @@ async function readRequest(
   }
   const since = options.read("since", (text) => parseSince(text, clock.now()));
   return {
-    importers,
+    // The exports of tools may have any name: they are looked for by the name of their importer only.
+    importers: importers.filter(({ api }) => names !== undefined || !api),
     machine: { os: currentPlatform(), home: home || "/", env: (name) => env[name] || undefined },
     machineName: options.read("machine", checkMachine) ?? await hostName(),
     path: path === undefined ? undefined : await absolute(path),

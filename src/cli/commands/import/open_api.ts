@@ -4,6 +4,7 @@ import {
   createAsk,
   fetchAll,
   importToEnd,
+  keyIn,
   PageExpired,
 } from "../../../bills/import/mod.ts";
 import { readKeyFile } from "../../../config/mod.ts";
@@ -14,11 +15,13 @@ import type {
   RecordsApi,
   RecordsRequest,
 } from "../../../ingest/logs/mod.ts";
-import { MINUTE_MS, toIso } from "../../../kernel/clock.ts";
-import { messageOf, PurserError } from "../../../kernel/errors.ts";
+import { HOUR_MS, MINUTE_MS, toIso } from "../../../kernel/clock.ts";
 import type { CommandContext } from "../../command.ts";
 import { UsageError } from "../../parse/usage_error.ts";
-import type { FoundAgent } from "./import.ts";
+import type { FoundAgent, ImportRequest } from "./import.ts";
+
+/** Tools write a call after its end, by its start: an import begins so much before the end of the last one. */
+const LATE_MS = 2 * HOUR_MS;
 
 /** The API of a tool, as a log whose pages are read as an import goes on. */
 export interface OpenApi {
@@ -32,7 +35,8 @@ interface Progress {
   /** The calls of [from, to), in milliseconds since the epoch. */
   from: number;
   to: number;
-  isOlder: boolean;
+  /** Of the API. */
+  version: number;
   /** The page that follows; null for the first one. */
   page: string | null;
   isEnded: boolean;
@@ -43,23 +47,22 @@ interface Progress {
  *
  * @throws {PurserError} `invalid` without a key
  */
-export async function openApi(
-  ctx: CommandContext,
-  { importer, api, url, since }: {
-    importer: LogImporter;
-    api: RecordsApi;
-    url: string;
-    since: number | undefined;
-  },
-): Promise<OpenApi> {
+export async function openApi(ctx: CommandContext, request: ImportRequest, url: string): Promise<OpenApi> {
+  const importer = readImporter(ctx, request);
+  const [{ api }, { since }] = [importer, request];
   const origin = checkAddress(ctx, url);
-  const key = await readKey(ctx, importer, api);
+  const file = ctx.options.text("key-file");
+  const what = `the calls of ${importer.title}`;
+  const key = file === undefined
+    ? keyIn(ctx.env, api.variables, `read ${what}`, api.scope)
+    : await readKeyFile(file, ctx.warn);
   ctx.secrets.add([key, ...key.split(":")]);
   const { clock, terminal: { interrupted } } = ctx;
   const parts = { fetch: globalThis.fetch, clock, signal: interrupted, stopping: interrupted };
+  const scope = `it needs ${api.scope}`;
   const ask = createAsk(parts, {
-    ...{ what: `the calls of ${importer.title}`, origin, key, headers: api.headers(key) },
-    remedies: { 401: `it needs ${api.scope}`, 403: `it needs ${api.scope}`, 404: "check --url" },
+    ...{ what, origin, key, headers: api.headers(key) },
+    remedies: { 401: scope, 403: scope, 404: "check --url, or import an export by --file" },
   });
 
   /** Asks again, as the API says, while it can't answer. */
@@ -81,67 +84,48 @@ export async function openApi(
   async function* pages(state: ReaderState, sink: LogSink) {
     const last = state as Progress | undefined | null;
     if (last && !last.isEnded) yield* readQuery({ ...last }, sink);
-    const from = Math.max(since ?? 0, last ? last.to - api.lateMs : 0);
-    yield* readQuery({ from, to: clock.now(), isOlder: false, page: null, isEnded: false }, sink);
+    const from = Math.max(since ?? 0, last ? last.to - LATE_MS : 0);
+    yield* readQuery({ from, to: clock.now(), version: 0, page: null, isEnded: false }, sink);
   }
 
   /** Reads the pages of a query from one of them on. */
   async function* readQuery(at: Progress, sink: LogSink) {
     for (let hasRestarted = false;;) {
       try {
-        const requests = api.requests(at, at.isOlder);
+        const requests = api.requests(at)[at.version]!;
         const all = fetchAll({ ask: askPatiently }, at.page ?? undefined, requests, {
           requestOf: pageOf,
           read(answer, request, token) {
-            const { records, next } = api.read(answer, pageOf(request, token));
-            return { records, next: next && JSON.stringify(next) };
+            const next = api.read(answer, pageOf(request, token), sink);
+            return { next: next && JSON.stringify(next) };
           },
         });
-        for await (const { records, next } of all) {
-          for (const record of records) readOne(record, sink);
+        for await (const { next } of all) {
           at.page = next ?? null;
           at.isEnded = next === undefined;
           yield { state: { ...at }, isEnded: at.isEnded };
         }
         return;
       } catch (error) {
-        const isUnknown = error instanceof BillRefusal && error.status === 404 && !at.isOlder &&
-          at.page === null;
-        if (!isUnknown && (!(error instanceof PageExpired) || hasRestarted)) throw fail(error);
-        if (isUnknown) at.isOlder = true;
+        const isUnknown = error instanceof BillRefusal && error.status === 404 && at.page === null &&
+          at.version + 1 < api.requests(at).length;
+        const hasExpired = error instanceof PageExpired;
+        if (!isUnknown && (!hasExpired || hasRestarted)) {
+          // As an error of the log itself: what was read is booked, and its state is kept.
+          opened.failure = ctx.secrets.scrubError((hasExpired ? error.cause : error) as Error);
+          throw new Error(opened.failure.message);
+        }
+        if (isUnknown) at.version++;
         else hasRestarted = true;
         at.page = null;
       }
     }
   }
 
-  /** Keeps the error that has ended the pages, and returns one by which the import counts it and books what was read. */
-  function fail(error: unknown): Error {
-    opened.failure = ctx.secrets.scrubError(
-      error instanceof PurserError
-        ? error
-        : new PurserError("provider_error", messageOf(error), { cause: error }),
-    );
-    return new Error(opened.failure.message);
-  }
-
-  function readOne(record: unknown, sink: LogSink): void {
-    try {
-      api.record(record, sink);
-    } catch (error) {
-      sink.malformed(messageOf(error));
-    }
-  }
-
   // The state of an import since some time says nothing about the calls before it.
   const path = since === undefined ? origin : `${origin} since ${toIso(since)}`;
-  const log = {
-    path,
-    name: path,
-    size: 0,
-    modifiedAt: ctx.clock.now(),
-    kind: { read: { form: "pages" as const, pages } },
-  };
+  const read = { form: "pages" as const, pages };
+  const log = { path, name: path, size: 0, modifiedAt: clock.now(), kind: { read } };
   const opened: OpenApi = { agent: { importer, found: { roots: [path], logs: [log], unreadable: [] } } };
   return opened;
 }
@@ -152,29 +136,15 @@ const pageOf = ({ path, query }: RecordsRequest, token: string | undefined): Rec
   query: { ...query, ...(token !== undefined && JSON.parse(token)) },
 });
 
-function checkAddress({ options }: CommandContext, text: string): string {
-  const url = URL.parse(text);
-  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.search || url.hash) {
-    throw new UsageError(
-      "Cannot use --url: it isn't an address like https://litellm.example.com",
-      options.command,
-    );
-  }
-  return url.href.replace(/\/+$/, "");
+function readImporter({ options }: CommandContext, { importers: [importer, other] }: ImportRequest) {
+  if (importer?.api && !other) return importer as LogImporter & { api: RecordsApi };
+  throw new UsageError("Cannot use --url: name litellm or langfuse, whose API it is", options.command);
 }
 
-async function readKey(
-  { options, env, warn }: CommandContext,
-  { title }: LogImporter,
-  api: RecordsApi,
-): Promise<string> {
-  const file = options.text("key-file");
-  if (file !== undefined) return await readKeyFile(file, warn);
-  const keys = api.variables.map((name) => env[name]?.trim() ?? "");
-  const missing = api.variables.find((_, index) => !/^[\x21-\x7e]+$/.test(keys[index]!));
-  if (missing === undefined) return keys.join(":");
-  const state = env[missing]
-    ? `${missing} holds blanks or characters that no key has`
-    : `${missing} is not set`;
-  throw new PurserError("invalid", `Cannot read the calls of ${title}: ${state}; it needs ${api.scope}`);
+function checkAddress({ options }: CommandContext, url: string): string {
+  if (/^https?:\/\/[^\s?#@]+$/.test(url) && URL.canParse(url)) return url.replace(/\/+$/, "");
+  throw new UsageError(
+    "Cannot use --url: it isn't an address like https://litellm.example.com",
+    options.command,
+  );
 }

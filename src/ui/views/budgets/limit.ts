@@ -17,8 +17,8 @@ export interface Limit {
   /** The page with the same sum as `spent`; undefined where there is none: for a part of a session, or a run with those below it. */
   spentHref: string | undefined;
   reserved: number;
-  /** The calls without a price, which are in no amount. */
-  unpriced: number;
+  /** Of a budget: the calls without a price, which are in no amount. */
+  unpriced?: number | undefined;
   /** The amount that was set, without raises. */
   limit: number;
   raised: number;

@@ -67,12 +67,12 @@ export function LimitMeter({ limit, marks }: { limit: Limit; marks?: readonly nu
               <Money usd={spent} />
             </Link>
           )}
-          {reserved > 0 && <Amount usd={reserved} name="reserved" />}
-          {unpriced > 0 && <span class="muted">+ {count(unpriced)} unpriced</span>}{" "}
+          {reserved > 0 && <Amount usd={reserved} name="reserved" />}{" "}
           <span class="whole">
             <span class="muted">of</span> <Money usd={limit.limit} />
           </span>
           {raised > 0 && <Amount usd={raised} name="raised" />}
+          {unpriced && ` + ${count(unpriced)} unpriced`}
         </span>
         <span class={`limit-share ${state}`}>{usedPart(limit)}</span>
       </div>

@@ -49,14 +49,14 @@ export function limitOfCheck(check: BudgetCheck): Limit {
 
 /** The fields of a limit that budgets and checks have in common. */
 function amountsOf(budget: Budget | BudgetCheck) {
-  const { spent_usd = null, reserved_usd = 0, unpriced_calls = 0, limit_usd, extra_usd = 0 } = budget;
+  const { spent_usd = null, reserved_usd = 0, limit_usd, extra_usd = 0 } = budget;
   return {
     kind: "budget" as const,
     per: budget.per,
     period: windowText(budget),
     spent: spent_usd,
     reserved: reserved_usd,
-    unpriced: unpriced_calls,
+    unpriced: budget.unpriced_calls,
     limit: limit_usd,
     raised: extra_usd,
     left: budget.left_usd,

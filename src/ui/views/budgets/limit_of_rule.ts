@@ -1,3 +1,4 @@
+import { shortUsd } from "../../format/money.ts";
 import type { AlertRule } from "../../../contract/alerts/alert_rules.ts";
 import { subjectsOf } from "../../../contract/budgets/subjects.ts";
 import { isOfCalls, type ThresholdType } from "../../../contract/values.ts";
@@ -16,6 +17,10 @@ const NEAR = 0.8;
 export type SpendingRule = AlertRule & { threshold_type: ThresholdType; threshold_usd: number };
 
 export const isOfSpending = (rule: AlertRule): rule is SpendingRule => isOfCalls(rule.threshold_type);
+
+/** Names what a rule about plans or bills fires at. */
+export const namePlainRule = ({ threshold_pct, threshold_usd }: AlertRule): string =>
+  threshold_usd === null ? `Plans at ${threshold_pct}%` : `Unexplained above ${shortUsd(threshold_usd)}`;
 
 /** Returns an alert rule as a limit. */
 export function limitOfRule(rule: SpendingRule, now: number): Limit {
@@ -36,7 +41,6 @@ export function limitOfRule(rule: SpendingRule, now: number): Limit {
     spent: value_usd,
     spentHref: spentHrefOfRule(rule),
     reserved: 0,
-    unpriced: 0,
     limit: threshold_usd,
     raised: 0,
     left: undefined,

@@ -1,4 +1,3 @@
-import { shortUsd } from "../../format/money.ts";
 import type { AlertRule } from "../../../contract/alerts/alert_rules.ts";
 import type { Budget } from "../../../contract/budgets/budgets.ts";
 import { plural } from "../../format/number.ts";
@@ -20,7 +19,7 @@ import { RaiseButton, refusalsHref } from "./budget_actions.tsx";
 import { CounterLink, hasCounters, mostOf } from "./counters.tsx";
 import { noAmount, UnknownNote } from "./limit_cells.tsx";
 import { limitOfBudget } from "./limit_of_budget.ts";
-import { isOfSpending, limitOfRule } from "./limit_of_rule.ts";
+import { isOfSpending, limitOfRule, namePlainRule } from "./limit_of_rule.ts";
 import { limitColumns, type LimitRow } from "./limit_columns.tsx";
 import { NextStop } from "./next_stop.tsx";
 import { SectionPage } from "./section_page.tsx";
@@ -181,13 +180,11 @@ function PlanRules({ rules }: { rules: readonly AlertRule[] }) {
   if (rules.length === 0) return null;
   return (
     <p class="facts">
-      {rules.map(({ rule_id, name, threshold_pct, threshold_usd }) => (
-        <span key={rule_id}>
-          {threshold_usd === null
-            ? `Plans at ${threshold_pct}%`
-            : `Unexplained above ${shortUsd(threshold_usd)}`}:{" "}
-          <Link href={limitHref(rule_id)}>
-            <Text>{name}</Text>
+      {rules.map((rule) => (
+        <span key={rule.rule_id}>
+          {namePlainRule(rule)}:{" "}
+          <Link href={limitHref(rule.rule_id)}>
+            <Text>{rule.name}</Text>
           </Link>
         </span>
       ))}

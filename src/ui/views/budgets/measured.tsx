@@ -21,7 +21,7 @@ export const windowIn = (
     : isOfCalls(threshold_type)
     ? windowText({ per: periodOf(threshold_type), time_zone })
     : threshold_type === "unexplained_above"
-    ? bill ? `${bill.month} of the bill of ${bill.source}` : "month of a bill"
+    ? bill ? `${bill.source}, ${bill.month}` : "month of a bill"
     : plan === undefined
     ? "window of a plan"
     : `${plan.window} window of the ${plan.agent_id} plan`;

@@ -17,7 +17,7 @@ import { budgetsHref } from "../links.ts";
 import { SEVERITY_TONES } from "../tones.ts";
 import { ALERT_COLUMNS, HISTORY } from "./alerts_page.tsx";
 import type { Limit } from "./limit.ts";
-import { isOfSpending, limitOfRule } from "./limit_of_rule.ts";
+import { isOfSpending, limitOfRule, namePlainRule } from "./limit_of_rule.ts";
 import { LimitMeter, LimitState, ReachedAt, ResetsAt } from "./limit_cells.tsx";
 import { EditButton, EnableButton, RemoveButton } from "../../forms/resource_buttons.tsx";
 import { RULE } from "../../forms/resources.ts";
@@ -94,9 +94,7 @@ function PlanRuleCard({ rule }: { rule: AlertRule }) {
       <p class="answer">
         <Text>
           {rule.threshold_usd !== null
-            ? `At most ${shortUsd(rule.value_usd ?? 0)} of a bill are unexplained; it fires above ${
-              shortUsd(rule.threshold_usd)
-            }, once per month.`
+            ? `${namePlainRule(rule)}; now ${rule.value_usd === null ? "unknown" : shortUsd(rule.value_usd)}`
             : `${
               rule.value_pct == null ? "Nothing is known" : `${rule.value_pct}% is used`
             } of the fullest window of ${
