@@ -1,8 +1,8 @@
 /**
  * `deno task test:offline [ARGUMENTS]`: runs all tests. `deno test` gives each file an isolate of its own, which loads the
  * service and compiles it again, some seconds of a processor. Here files are imported together, some forty in a module; of
- * those that start processes fewer, as they mostly wait; those in a browser are two modules, with a browser each. Arguments go to
- * `deno test`.
+ * those that start processes fewer, as they mostly wait; those in a browser are one, with one browser, which judges each page once.
+ * Arguments go to `deno test`.
  */
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -12,10 +12,7 @@ import { MADE_DATA, makeData, postgresMissing, SHARED_PORT, startPostgres } from
 
 /** Folders of builds, which `deno.json` excludes. */
 const EXCLUDED = ["dist", "npm", "node_modules"];
-const FILES_PER_MODULE = { computing: 46, waiting: 15, browser: 11 };
-
-/** The modules of waiting tests before the second one in a browser. */
-const BEFORE_BROWSER = 2;
+const FILES_PER_MODULE = { computing: 46, waiting: 15, browser: Infinity };
 
 /** A test that mostly waits, and longest of all: it is the first of its module, so that it is not alone at the end. */
 const WAITS_LONGEST = /failover_test\.ts$/;
@@ -55,12 +52,8 @@ async function runAll(folder: string): Promise<void> {
       ...["test", "--config", join(ROOT, "deno.json"), `--lock=${join(ROOT, "tests/deno.lock")}`],
       ...["-RWENS", "--allow-run", "--parallel", "--quiet", "--cached-only", "--no-check"],
       ...Deno.args,
-      ...browser.slice(0, 1),
-      // Not last: while one module of a browser is alone, a processor is idle.
-      ...spread(
-        [...waiting.slice(0, BEFORE_BROWSER), ...browser.slice(1), ...waiting.slice(BEFORE_BROWSER)],
-        computing,
-      ),
+      ...browser, // not last: while it is alone, a processor is idle
+      ...spread(waiting, computing),
     ],
     cwd: ROOT,
     env: made && postgres ? { [MADE_DATA]: made.data, [SHARED_PORT]: `${postgres.port}` } : {},
@@ -85,7 +78,7 @@ async function writeModules(
   name: keyof typeof FILES_PER_MODULE,
   files: readonly string[],
 ): Promise<string[]> {
-  const count = Math.ceil(files.length / FILES_PER_MODULE[name]);
+  const count = Math.max(1, Math.ceil(files.length / FILES_PER_MODULE[name]));
   const modules = Array.from({ length: count }, (_, index) => join(folder, `${name}_${index + 1}_test.ts`));
   const dealt = deal(files, count);
   for (const [index, path] of modules.entries()) {

@@ -21,7 +21,7 @@ WHERE c.provider = ?1 AND c.at >= ?2 AND c.at < ?3 AND c.adjusts IS NULL AND c.i
   AND substr(c.response_id, 1, 4) = 'gen-'
   AND NOT EXISTS (SELECT 1 FROM calls a WHERE a.adjusts = c.call_id AND a.is_estimated <> 0)
   AND NOT EXISTS (SELECT 1 FROM bill_corrections b WHERE b.reconciliation_id = ?4 AND b.call_id = c.call_id)
-ORDER BY c.at DESC, c.call_id LIMIT 500`;
+ORDER BY c.at DESC, c.call_id LIMIT 100`;
 
 const PROPOSE = `INSERT INTO bill_corrections (reconciliation_id, call_id, counts) VALUES (?1, ?2, ?3)
 ON CONFLICT (reconciliation_id, call_id) DO NOTHING`;

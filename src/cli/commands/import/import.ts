@@ -194,10 +194,15 @@ async function readRequest(
     throw new PurserError("invalid", "Cannot find logs: there is no home folder; set HOME, or give --path");
   }
   const since = options.read("since", (text) => parseSince(text, clock.now()));
+  const machine: Machine = {
+    os: currentPlatform(),
+    home: home || "/",
+    env: (name) => env[name] || undefined,
+  };
   return {
-    // The exports of tools may have any name: they are looked for by the name of their importer only.
-    importers: importers.filter(({ api }) => names !== undefined || !api),
-    machine: { os: currentPlatform(), home: home || "/", env: (name) => env[name] || undefined },
+    // The exports of tools lie in no folder of their own, and may have any name: they are read by the name of their importer only.
+    importers: importers.filter((one) => names !== undefined || one.roots(machine).length > 0),
+    machine,
     machineName: options.read("machine", checkMachine) ?? await hostName(),
     path: path === undefined ? undefined : await absolute(path),
     since: since === undefined ? undefined : Date.parse(since),

@@ -101,7 +101,8 @@ export function createMemoryImport(importer: LogImporter): MemoryImport {
 
 /** Returns the folders of an importer in tests: of the exports of a tool, which are anywhere, the home folder. */
 export function rootsOf(importer: LogImporter): readonly string[] {
-  return importer.api ? [HOME] : importer.roots({ os: "linux", home: HOME, env: () => undefined });
+  const roots = importer.roots({ os: "linux", home: HOME, env: () => undefined });
+  return roots.length > 0 ? roots : [HOME];
 }
 
 function readDatabase(
