@@ -29,8 +29,7 @@ export const optionName = (given: string) => Object.hasOwn(ALIASES, given) ? ALI
 type OptionToken = Extract<Token, { kind: "option" }>;
 
 /**
- * Parses a command line after it has loaded the commands of its first word; all of them if the line has an option of another command or
- * an error, whose message may name any. Throws a `UsageError`.
+ * Parses a command line with the commands of its first word; with all if it has an error or an option of others. Throws a `UsageError`.
  */
 export async function readCommandLine(argv: readonly string[]): Promise<CommandLine> {
   const commands = await loadCommands(argv[argv[0] === "help" ? 1 : 0]);
