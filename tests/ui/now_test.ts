@@ -142,8 +142,8 @@ testDashboard("the home page", { fake }, {
     );
     const limits = await rowsOf(page, "Limits");
     assert.deepEqual(limits.map((row) => row.replaceAll(/\s+/g, " ")), [
-      "Support Reachedbudget, agent support, UTC month | $0.50 of $0.50100% | stops calls now | in 29 d 12 h",
-      "Day Nearbudget, all agents, UTC day | $2.00 of $2.5080% | in 17 min12:17 UTC, at $1.75/h | in 12 h",
+      "Support Reachedbudget, agent support, UTC month | $0.50 of $0.50 + 1 unpriced100% | stops calls now | in 29 d 12 h",
+      "Day Nearbudget, all agents, UTC day | $2.00 of $2.50 + 1 unpriced80% | in 17 min12:17 UTC, at $1.75/h | in 12 h",
       "Hour OKrule, all agents, last 60 minutes | $1.75 of $3.5050% | in 14 min12:14 UTC, at $7.50/h | rolling",
     ]);
     const lines = (await downloaded(page, "CSV", "Limits")).trim().split("\r\n");
