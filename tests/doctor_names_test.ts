@@ -155,5 +155,8 @@ Deno.test("a model whose calls budgets refuse for want of a price is a warning w
     detail,
     /refused, since budgets need a price: openai:gpt-5-minni \(the nearest known is gpt-5-mini\)/,
   );
-  assert.match(advice!, /^See purser prices show openai:gpt-5-minni; update the prices, or add the model/);
+  assert.match(
+    advice!,
+    /^See purser prices show openai:gpt-5-minni; update the prices, or set it by purser prices set openai:gpt-5-minni /,
+  );
 });

@@ -173,7 +173,7 @@ Deno.test("the doctor names models in use without a price and those with dispute
   assert.match(detail, /; the sources differ by over 1%: .+ \(\w+_mtok: [\d.]+, by LiteLLM [\d.]+\)$/);
   assert.match(
     advice!,
-    /^See purser prices show openai:gpt-5-minni; update the prices, or add the model to "prices"/,
+    /^See purser prices show openai:gpt-5-minni; update the prices, or set it by purser prices set openai:gpt-5-minni /,
   );
 });
 
