@@ -105,10 +105,11 @@ export function reportError(error: unknown, stderr: Output, isJson: boolean): vo
   if (isJson) return stderr.write(escapeJson(JSON.stringify(problemOf(error))) + "\n");
   const style = createStyle(stderr.hasColour);
   const sentence = error instanceof PurserError ? sentenceOf(error) : `Internal error: ${messageOf(error)}`;
-  // The detail of a problem document is one line: a server could otherwise add lines that look like Purser's own.
-  const shown = error instanceof PurserError && "problem" in error
-    ? escapeText(sentence)
-    : escapeLines(sentence);
+  // The detail of a problem document is one line, and so is an error that may quote any value: a server could otherwise add lines that
+  // look like Purser's own.
+  const shown = error instanceof PurserError && !("problem" in error)
+    ? escapeLines(sentence)
+    : escapeText(sentence);
   stderr.write(`${style.red("error:")} ${shown}\n`);
   for (const line of listIssues(error)) stderr.write(`  ${escapeText(line)}\n`);
   const hint = hintFor(error);
