@@ -6,7 +6,7 @@ import { lookInto, until } from "./alert_workers.ts";
 
 /** Real servers under load while their database server hangs, is killed and comes back, and one of them dies. */
 
-const REPORTERS = 6;
+const REPORTERS = 4;
 const RUNNERS = 2;
 const CALLS_PER_REPORT = 3;
 
@@ -48,13 +48,13 @@ for (const { name, ignore, start } of serverKindsInTime) {
 
       const acknowledged: Acknowledged = { reported: new Set(), runs: [], refused: 0 };
       const load = startLoad(servers, acknowledged);
-      await load.untilMore(acknowledged, 60);
+      await load.untilMore(acknowledged, 40);
       await hang(database, servers);
-      await load.untilMore(acknowledged, 60);
+      await load.untilMore(acknowledged, 40);
       await killAndRestart(database, servers);
-      await load.untilMore(acknowledged, 60);
+      await load.untilMore(acknowledged, 40);
       await replaceServer(fleet, servers, 2);
-      await load.untilMore(acknowledged, 60);
+      await load.untilMore(acknowledged, 40);
       await load.stop();
 
       await using store = await lookInto(database.url);
