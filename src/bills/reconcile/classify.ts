@@ -35,6 +35,17 @@ export function causeOfCategory(category: Exclude<BillCategory, "usage">, name: 
 export const isLate = ({ startsAt, endsAt }: Pick<Cell, "startsAt" | "endsAt">, { whole }: Known): boolean =>
   endsAt > whole.to || startsAt < whole.from;
 
+/** Returns the cause of a late bucket. */
+export const lateCause = (
+  { startsAt }: Pick<Cell, "startsAt">,
+  { whole }: Pick<Known, "whole">,
+): Explained => [
+  "late",
+  startsAt < whole.from
+    ? `the bill begins at ${toIso(whole.from)}`
+    : `the bill was whole until ${toIso(whole.to)}`,
+];
+
 /** Returns the cause of a part that the ledger never has, such as a fee for searches; undefined for tokens and requests. */
 function causeOfPart(part: string, sku = ""): "tool_fee" | "storage" | "session" | undefined {
   const name = `${part} ${sku}`.toLowerCase();
@@ -85,7 +96,7 @@ export function explainRest(cell: Cell, known: Known): void {
   }
 
   function lessBilled(): Explained {
-    if (isLate(cell, known)) return ["late", `the bill was whole until ${toIso(known.whole.to)}`];
+    if (isLate(cell, known)) return lateCause(cell, known);
     if (requests < 0n) return ["not_billed", `the bill has ${-requests / MICRO} fewer requests`];
     if (cell.bill.size === 0) return ["not_billed", "the bill has nothing there"];
     return doubtful > 0 ? ["lost", doubtfulText()] : ["unexplained", sameRequests()];

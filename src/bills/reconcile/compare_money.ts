@@ -1,7 +1,6 @@
 import type { Cause, MatchLevel } from "../../contract/bills/causes.ts";
-import { toIso } from "../../kernel/clock.ts";
 import { type Cell, levelOf, REQUESTS } from "./cells.ts";
-import { causeOfLine, type Explained, isLate } from "./classify.ts";
+import { causeOfLine, type Explained, isLate, lateCause } from "./classify.ts";
 import { textOf } from "./dimensions.ts";
 import { ATTO_PER_NANO, type AttoUsd, lesser, type MicroUnits, shareOf, sizeOf } from "./exact.ts";
 import { ONE } from "./price_runs.ts";
@@ -178,7 +177,7 @@ function compareUnit(
     if (list < 0n) return ["unexplained", "a negative amount of usage"];
     if (list === 0n) {
       return line === undefined && isLate(cell, setup)
-        ? ["late", `the bill was whole until ${toIso(setup.whole.to)}`]
+        ? lateCause(cell, setup)
         : ["not_billed", "its amount is 0"];
     }
     if (counted === 0n) return ["unexplained", "an amount without a quantity"];

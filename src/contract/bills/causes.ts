@@ -31,7 +31,7 @@ export const CAUSES = {
   late: {
     test: "The bill has less, in a bucket that the source had not counted fully when it was imported.",
     remedy: "wait",
-    advice: "Import the bill again later.",
+    advice: "Import the bill of that time, or again later.",
   },
   boundary: {
     test:

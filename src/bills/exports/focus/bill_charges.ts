@@ -147,7 +147,8 @@ function toBillRow(line: BilledCharge): Record<string, ExportCell> {
     ChargePeriodStart: toFocusTime(startsAt),
     ChargePeriodEnd: toFocusTime(Math.max(endsAt, startsAt + 1_000)),
     ContractedCost: amount,
-    EffectiveCost: amount,
+    // What is bought in advance is used up by the rows of calls.
+    EffectiveCost: category === "purchase" ? "0.0" : amount,
     HostProviderName: seller.host,
     InvoiceIssuerName: seller.name,
     ListCost: list,
