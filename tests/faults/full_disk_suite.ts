@@ -19,6 +19,8 @@ import { COST_NANO_USD, LIMIT_USD, USAGE } from "./spool_worker.ts";
 
 /** The real CLI on a full disk: a tmpfs of a few KB or MB. */
 
+const isSpool = (name: string) => name.endsWith(".spool");
+
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
@@ -283,14 +285,18 @@ test("calls that a full disk keeps from the ledger wait on it, in space that was
   const calls = 4;
   await worker.order({ way: "gateway", calls });
   await until(() => provider.calls === calls);
+  const spool = `${disk.inside}/books.db-spool`;
+  const findSpool = () => [...Deno.readDirSync(spool)].map(({ name }) => name).find(isSpool);
+  // Its space is taken beside the first calls; its header is written last.
+  const readSpool = async () => await Deno.readFile(`${spool}/${findSpool()}`);
+  await until(() => readSpool().then(([first]) => Boolean(first), () => false));
   disk.fill("rest");
   answering.resolve();
   for (let call = 0; call < calls; call++) {
     const { text, error } = await worker.next();
     assert.ok(text?.includes("Hello"), `${error}`);
   }
-  const spool = `${disk.inside}/books.db-spool`;
-  const name = [...Deno.readDirSync(spool)].map(({ name }) => name).find((name) => name.endsWith(".spool"));
+  const name = findSpool();
   assert.equal(readRecords(await Deno.readFile(`${spool}/${name}`)).records.length, calls);
   await Deno.remove(`${disk.inside}/rest`);
   await until(async () => readRecords(await Deno.readFile(`${spool}/${name}`)).records.length === 0);
