@@ -3,6 +3,7 @@ import { type Cell, levelOf, REQUESTS } from "./cells.ts";
 import { causeOfLine, type Explained, isLate, lateCause } from "./classify.ts";
 import { textOf } from "./dimensions.ts";
 import { ATTO_PER_NANO, type AttoUsd, lesser, type MicroUnits, shareOf, sizeOf } from "./exact.ts";
+import { hasCacheKinds } from "./move_quantities.ts";
 import { ONE } from "./price_runs.ts";
 import type { Setup } from "./reconciler.ts";
 
@@ -82,7 +83,14 @@ function compareUnit(
   const counted = name === "" ? undefined : line?.quantity ?? sums.get(name)?.billed;
   const volumes = sources.flatMap((source) =>
     source.moved.filter(({ part }) => parts.includes(part))
-      .map((one) => ({ ...one, source, amount: priceOf(one.part, one.quantity) }))
+      .map((one) => ({
+        ...one,
+        source,
+        // A bill with one amount for all parts that counts no cache has its price in that amount.
+        amount: name === "" && one.cause === "cache_kind" && !hasCacheKinds(source.bill)
+          ? 0n
+          : priceOf(one.part, one.quantity),
+      }))
   );
 
   function priceOf(part: string, quantity: MicroUnits): AttoUsd | undefined {

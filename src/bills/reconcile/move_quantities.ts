@@ -82,6 +82,10 @@ const INPUT_KINDS = [
   "cache_write_12h_tokens",
 ];
 
+/** Returns whether a bill counts input of the cache apart. */
+export const hasCacheKinds = (bill: ReadonlyMap<string, unknown>): boolean =>
+  INPUT_KINDS.slice(1).some((part) => bill.has(part));
+
 /** Explains input tokens that are the same in total, and split otherwise. */
 export function moveCacheKinds(cell: Cell): void {
   const kinds = INPUT_KINDS.filter((part) => cell.rest.has(part));
