@@ -71,6 +71,8 @@ export interface Cell {
   doubtful: number;
   bookedNanoUsd: bigint;
   callId?: string | undefined;
+  /** The parts of each call, where they are known one by one. */
+  singles?: Map<string, ReadonlyMap<string, OurPart>>;
   /** The differences without a cause yet: the quantity of the bill less that of the ledger. */
   rest: Map<string, MicroUnits>;
   moved: Moved[];
@@ -82,7 +84,12 @@ export interface Cell {
 export class Cells {
   readonly all = new Map<string, Cell>();
 
-  constructor(readonly widthMs: number, readonly origin: number, readonly grain: Grain) {}
+  constructor(
+    readonly widthMs: number,
+    readonly origin: number,
+    readonly grain: Grain,
+    readonly isByCall = false,
+  ) {}
 
   /** Returns the start of the bucket of a time. */
   bucketOf(at: number): number {
@@ -139,9 +146,14 @@ export class Cells {
     cell.doubtful += number * calls.doubtful;
     cell.bookedNanoUsd += sign * calls.bookedNanoUsd;
     cell.callId = cell.calls === 1 ? calls.callId : undefined;
+    const single = new Map<string, OurPart>();
     for (const { part, quantity, amount, unpriced = 0n } of calls.parts) {
       addPart(cell.ours, foldOf(part), sign * quantity, sign * amount, sign * unpriced);
+      if (this.isByCall) addPart(single, foldOf(part), quantity, amount);
     }
+    if (!this.isByCall || calls.callId === undefined) return;
+    if (sign > 0n) (cell.singles ??= new Map()).set(calls.callId, single);
+    else cell.singles?.delete(calls.callId);
   }
 }
 

@@ -3,6 +3,7 @@ import { toIso } from "../../kernel/clock.ts";
 import type { BillCategory } from "../../contract/values.ts";
 import { type Cell, explain, REQUESTS } from "./cells.ts";
 import { MICRO } from "./exact.ts";
+import { findCalls } from "./find_calls.ts";
 
 /** The facts that hold for all cells. */
 export interface Known {
@@ -79,8 +80,10 @@ export function explainRest(cell: Cell, known: Known): void {
   const { rest, calls, doubtful } = cell;
   const requests = rest.get(REQUESTS) ?? 0n;
   const hasRequests = cell.bill.has(REQUESTS);
-  for (const [part, quantity] of [...rest]) {
-    if (part === REQUESTS) continue;
+  const parts = [...rest].filter(([part]) => part !== REQUESTS);
+  const isWhole = areWholeCalls(cell);
+  const missing = hasRequests && requests >= 0n ? "none" : missingCalls();
+  for (const [part, quantity] of parts) {
     const [cause, evidence] = quantity > 0n ? moreBilled(part) : lessBilled();
     explain(cell, part, quantity, cause, evidence);
   }
@@ -92,14 +95,37 @@ export function explainRest(cell: Cell, known: Known): void {
     if (hasRequests && requests > 0n && BigInt(doubtful) * MICRO < requests) {
       return ["bypass", `the bill has ${requests / MICRO} more requests`];
     }
-    return doubtful > 0 ? ["lost", doubtfulText()] : ["unexplained", sameRequests()];
+    if (doubtful > 0) return ["lost", doubtfulText()];
+    if (!hasRequests && isWhole) {
+      return ["bypass", "the bill has more input and output, and counts no requests"];
+    }
+    return ["unexplained", sameRequests()];
   }
 
   function lessBilled(): Explained {
     if (isLate(cell, known)) return lateCause(cell, known);
-    if (requests < 0n) return ["not_billed", `the bill has ${-requests / MICRO} fewer requests`];
+    const named = Array.isArray(missing) ? `: it lacks ${namesOf(missing)}` : "";
+    if (requests < 0n) return ["not_billed", `the bill has ${-requests / MICRO} fewer requests${named}`];
     if (cell.bill.size === 0) return ["not_billed", "the bill has nothing there"];
-    return doubtful > 0 ? ["lost", doubtfulText()] : ["unexplained", sameRequests()];
+    if (named) return ["not_billed", `the bill counts no requests${named}`];
+    if (doubtful > 0) return ["lost", doubtfulText()];
+    if (!hasRequests && isWhole && missing === undefined) {
+      return [
+        "not_billed",
+        "the bill has less input and output, counts no requests, and its calls are too many to tell which",
+      ];
+    }
+    return ["unexplained", sameRequests()];
+  }
+
+  /** Returns the calls whose counts are what the bill has less. */
+  function missingCalls(): ReturnType<typeof findCalls> {
+    if (parts.length === 0 || parts.some(([, quantity]) => quantity > 0n)) return "none";
+    const compared = [...cell.ours.keys()].filter((part) =>
+      part !== REQUESTS && (rest.has(part) || cell.bill.get(part)?.quantity !== undefined)
+    );
+    const sum = compared.map((part) => -(rest.get(part) ?? 0n));
+    return findCalls([cell], sum, (own) => compared.map((part) => own.get(part)?.quantity ?? 0n));
   }
 
   function doubtfulText(): string {
@@ -109,6 +135,22 @@ export function explainRest(cell: Cell, known: Known): void {
   function sameRequests(): string {
     return hasRequests
       ? `the same ${calls} requests, with other quantities`
-      : "the bill doesn't count requests; import its usage too";
+      : "other quantities than those of whole calls, and the bill counts no requests";
   }
 }
+
+const DIRECTIONS = [/^(?:input|cache)_.*tokens$/, /^(?:output|reasoning)_.*tokens$/];
+
+/** Returns whether what is left may be that of whole calls: of input and of output, as far as the cell has them, and all on one side. */
+function areWholeCalls({ rest, bill, ours }: Cell): boolean {
+  const left = [...rest].filter(([part]) => part !== REQUESTS);
+  const isWhole = DIRECTIONS.every((direction) =>
+    left.some(([part]) => direction.test(part)) ||
+    ![...bill.keys(), ...ours.keys()].some((part) => direction.test(part))
+  );
+  return isWhole && new Set(left.map(([, quantity]) => quantity > 0n)).size === 1;
+}
+
+/** Names some calls in a sentence. */
+export const namesOf = (calls: readonly string[]): string =>
+  calls.length <= 5 ? calls.join(", ") : `${calls.slice(0, 5).join(", ")} and ${calls.length - 5} more calls`;

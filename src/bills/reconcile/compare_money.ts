@@ -1,9 +1,9 @@
 import type { Cause, MatchLevel } from "../../contract/bills/causes.ts";
-import { type Cell, levelOf, REQUESTS } from "./cells.ts";
-import { causeOfLine, type Explained, isLate, lateCause } from "./classify.ts";
+import { type Cell, levelOf, type OurPart, REQUESTS } from "./cells.ts";
+import { causeOfLine, type Explained, isLate, lateCause, namesOf } from "./classify.ts";
 import { textOf } from "./dimensions.ts";
 import { ATTO_PER_NANO, type AttoUsd, lesser, type MicroUnits, shareOf, sizeOf } from "./exact.ts";
-import { hasCacheKinds } from "./move_quantities.ts";
+import { findCalls } from "./find_calls.ts";
 import { ONE } from "./price_runs.ts";
 import type { Setup } from "./reconciler.ts";
 
@@ -70,6 +70,9 @@ export function compareMoney(money: MoneyCell, found: Findings): void {
   }
 }
 
+/** An amount that is less than so many times its rounding may be that of some calls by chance. */
+const MIN_SHARE = 1_000_000n;
+
 /** A part of a bucket, or all of it where the bill has one amount for all parts. */
 function compareUnit(
   { cell, sources, setup }: MoneyCell,
@@ -83,18 +86,12 @@ function compareUnit(
   const counted = name === "" ? undefined : line?.quantity ?? sums.get(name)?.billed;
   const volumes = sources.flatMap((source) =>
     source.moved.filter(({ part }) => parts.includes(part))
-      .map((one) => ({
-        ...one,
-        source,
-        // A bill with one amount for all parts that counts no cache has its price in that amount.
-        amount: name === "" && one.cause === "cache_kind" && !hasCacheKinds(source.bill)
-          ? 0n
-          : priceOf(one.part, one.quantity),
-      }))
+      .map((one) => ({ ...one, source, amount: priceOf(one.part, one.quantity) }))
   );
 
   function priceOf(part: string, quantity: MicroUnits): AttoUsd | undefined {
-    const sum = sums.get(part)!;
+    const sum = sums.get(part);
+    if (!sum) return undefined;
     const priced = sum.quantity - sum.unpriced;
     if (priced > 0n) return shareOf(sum.amount, quantity, priced);
     const isOnly = name !== "" && counted !== undefined && counted !== 0n && setup.hasCosts;
@@ -106,6 +103,7 @@ function compareUnit(
   const amount = setup.hasCosts ? line?.amount ?? 0n : ours + known;
   const list = setup.hasCosts ? line?.list ?? 0n : amount;
   let left = list - ours - known;
+  if (name === "" && setup.hidesCache) takeInput();
   const unpriced = [...sums.values()].reduce((sum, one) => sum + one.unpriced, 0n);
   for (const one of volumes) {
     // What has no price of the ledger is priced by the bill: of an amount for all parts, all together.
@@ -134,7 +132,9 @@ function compareUnit(
     );
     left -= share;
   }
-  if (amount !== list) {
+  if (sizeOf(amount) > sizeOf(list)) {
+    found.add("fee", name, 0n, amount - list, "the line states a lower price of the usage alone");
+  } else if (amount !== list) {
     found.add("discount", name, 0n, amount - list, "the line states a price before discounts");
   }
 
@@ -145,9 +145,7 @@ function compareUnit(
       ? shareOf(amount, lesser(one.quantity, counted), counted)
       : one.amount!;
   }
-  const half = setup.terms.amountDecimals === undefined
-    ? 1n
-    : 10n ** BigInt(Math.max(0, 18 - setup.terms.amountDecimals)) / 2n;
+  const half = 10n ** BigInt(Math.max(0, 18 - setup.amountDecimals)) / 2n || 1n;
   const bound = BigInt(line?.lines ?? 0) * half + BigInt(volumes.length + 1);
   found.bound(bound);
   const base = list - left;
@@ -167,8 +165,11 @@ function compareUnit(
     } else {
       found.price(sku, interval(), (isPrice) => {
         const evidence = priceEvidence(list, base);
+        const missing = missingAmount();
         if (isPrice) found.add("price", name, 0n, left, evidence);
-        else {
+        else if (Array.isArray(missing)) {
+          found.add("not_billed", name, 0n, left, `the amount is less by that of ${namesOf(missing)}`);
+        } else {
           found.add("unexplained", name, 0n, left, `${evidence}, and no other bucket has this price`);
           if (left > 0n) matchLevels(-left);
         }
@@ -176,6 +177,27 @@ function compareUnit(
     }
   }
   matchLevels(matched < 0n ? 0n : matched);
+
+  /** Gives what is left to the input that one side alone has, if its kind isn't told: input costs at most what output does. */
+  function takeInput(): void {
+    const input = volumes.filter(({ part, amount }) => part === "input_tokens" && amount !== undefined);
+    const [first] = input;
+    const most = priceOf("output_tokens", input.reduce((sum, { quantity }) => sum + quantity, 0n));
+    if (!first || !most || volumes.some(({ cause }) => cause !== first.cause)) return;
+    const whole = input.reduce((sum, { amount }) => sum + amount!, left);
+    if (whole < 0n !== most < 0n || sizeOf(whole) > sizeOf(most)) return;
+    first.amount! += left;
+    left = 0n;
+  }
+
+  /** Returns the calls whose amounts are what the bill has less. */
+  function missingAmount(): ReturnType<typeof findCalls> {
+    if (-left < bound * MIN_SHARE) return undefined;
+    const valuesOf = (
+      own: Cell["ours"],
+    ) => [parts.reduce((sum, part) => sum + (own.get(part)?.amount ?? 0n), 0n)];
+    return findCalls(sources, [-left], valuesOf, bound);
+  }
 
   /** Returns the cause of an amount that is no other price. */
   function reasonOf(): Explained | undefined {

@@ -41,8 +41,13 @@ export function spanOfMonth(month: string): { from: number; to: number } {
   return { from, to: startOf("month", from, 1) };
 }
 
-const COUNTS = "model credential project service_tier is_batch region speed context response_id".split(" ")
+const COUNTS = "model part credential project service_tier is_batch region speed context response_id".split(
+  " ",
+)
   .map((name) => `count(${name}) AS ${name}`).join(", ");
+
+const AMOUNT = "coalesce(list_amount, amount)";
+const DECIMALS = `length(${AMOUNT}) - instr(${AMOUNT} || '.', '.')`;
 
 /** Selects the current lines of the source ?1 that start in [?2, ?3), of the account ?4 or, if that is empty, of all. */
 export const CURRENT_LINES =
@@ -79,7 +84,7 @@ export async function openMonth(
   const namesOf = async (column: string) =>
     (await read(`DISTINCT ${column} AS name`, `AND ${column} IS NOT NULL`)).map(({ name }) => name as string);
   const series = await read(
-    `series, max(ends_at - starts_at) AS width, ${COUNTS}`,
+    `series, max(ends_at - starts_at) AS width, max(${DECIMALS}) AS decimals, ${COUNTS}`,
     "AND category = 'usage' AND is_equivalent = 0 GROUP BY series",
   );
   const [state] = await read(`${LINES_STATE} AS state`);
@@ -113,13 +118,20 @@ WHERE position > (SELECT position FROM rollup_positions WHERE name = 'totals')`,
   const grainOf = (name: string): Grain => {
     const row = series.find((one) => one.series === name);
     const has = (column: string) => Number(row?.[column] ?? 0) > 0;
-    const isKnown: Record<string, boolean> = { credential: keys.length > 0, project: hasProjects };
+    // The region of a cloud's file is that of a resource, which calls don't state.
+    const isKnown: Record<string, boolean> = {
+      credential: keys.length > 0,
+      project: hasProjects,
+      region: terms.provider !== null,
+    };
     const stated = DIMENSIONS.filter((dimension) =>
       (isKnown[dimension] ?? true) &&
       (dimension === "serviceTier" ? has("service_tier") || has("is_batch") : has(dimension))
     );
     return has("model") ? ["model", ...stated] : stated;
   };
+  const parts = await namesOf("part");
+  const cost = series.find((one) => one.series === "cost");
   const [usageGrain, costGrain] = [grainOf("usage"), grainOf("cost")];
   return {
     setup: {
@@ -133,8 +145,11 @@ WHERE position > (SELECT position FROM rollup_positions WHERE name = 'totals')`,
       hasModels: models.length > 0,
       usageGrain,
       costGrain,
-      hasCosts: series.some((one) => one.series === "cost") || series.length === 0,
-      parts: new Set(await namesOf("part")),
+      // A source that states whole dollars has cents.
+      amountDecimals: Math.max(2, Number(cost?.decimals ?? 0)),
+      hasCosts: cost !== undefined || series.length === 0,
+      parts: new Set(parts),
+      hidesCache: !(Number(cost?.part) > 0) && !parts.some((part) => part.startsWith("cache_")),
       aliases: matchModels(
         models,
         booked.filter(({ provider }) => isOf(provider)).map(({ model }) => model as string),

@@ -22,7 +22,9 @@ import { addVariance, type Variance } from "./variance.ts";
 
 /** The month to compare, and the facts that hold for all of its days. */
 export interface Setup extends Known {
-  terms: Pick<BillTerms, "countsBy" | "amountDecimals" | "provider">;
+  terms: Pick<BillTerms, "countsBy" | "provider">;
+  /** The most decimals of an amount of the bill: half of the last one bounds the rounding of a line. */
+  amountDecimals: number;
   /** The month: [from, to). */
   from: number;
   to: number;
@@ -31,6 +33,8 @@ export interface Setup extends Known {
   costGrain: Grain;
   /** True if the source states amounts; else its quantities are priced as the ledger prices them. */
   hasCosts: boolean;
+  /** The bill has one amount for all parts and no kind of cached input: it is among the other input. */
+  hidesCache?: boolean;
   /** The parts that the bill names: those that it doesn't name are compared as the part that has them. */
   parts: ReadonlySet<string>;
   /** The ledger's names of the models that the bill names otherwise. */
@@ -43,6 +47,8 @@ export interface DaySides {
   endsAt: number;
   lines: readonly NumberedLine[];
   calls: readonly LedgerCell[];
+  /** Each of the calls is there by itself. */
+  isByCall?: boolean;
 }
 
 /** An estimate, and the counts that the bill proves for it. */
@@ -134,7 +140,7 @@ export class Reconciler {
     const counted = isCounted ? usageLines : costLines;
     const width = widthOf(counted, day);
     const { usageGrain, costGrain } = this.setup;
-    const usage = new Cells(width, day.startsAt, isCounted ? usageGrain : costGrain);
+    const usage = new Cells(width, day.startsAt, isCounted ? usageGrain : costGrain, day.isByCall);
     const hasRequests = counted.some(({ part, quantity }) => part === REQUESTS && quantity !== undefined);
     for (const line of counted) usage.addLine(line, this.setup.aliases);
     this.#place(usage, day.calls, hasRequests, day);
@@ -212,7 +218,8 @@ export class Reconciler {
   ): void {
     const { setup } = this;
     const foldOf = (part: string): string => {
-      const parent = PARENTS[part];
+      const parent = PARENTS[part] ??
+        (setup.hidesCache && part.startsWith("cache_") ? "input_tokens" : undefined);
       return parent === undefined || setup.parts.has(part) ? part : foldOf(parent);
     };
     const isFirst = startsAt === setup.from;

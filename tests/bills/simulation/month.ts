@@ -317,8 +317,8 @@ export function makeMonth(seed: number, unexplained = 0n): Month {
       terms: {
         provider: null,
         countsBy: isUnknown ? "unknown" : countsBy,
-        ...(provider.decimals !== undefined && { amountDecimals: provider.decimals }),
       },
+      amountDecimals: provider.decimals ?? 18,
       from: FROM,
       to,
       own: new Set(["key_one", "key_two"]),
