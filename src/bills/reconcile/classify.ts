@@ -104,7 +104,7 @@ export function explainRest(cell: Cell, known: Known): void {
 
   function lessBilled(): Explained {
     if (isLate(cell, known)) return lateCause(cell, known);
-    const named = Array.isArray(missing) ? `: it lacks ${namesOf(missing)}` : "";
+    const named = Array.isArray(missing) ? `: it has less by what ${namesOf(missing)} had` : "";
     if (requests < 0n) return ["not_billed", `the bill has ${-requests / MICRO} fewer requests${named}`];
     if (cell.bill.size === 0) return ["not_billed", "the bill has nothing there"];
     if (named) return ["not_billed", `the bill counts no requests${named}`];

@@ -4,7 +4,7 @@ import { causeOfLine, type Explained, isLate, lateCause, namesOf } from "./class
 import { textOf } from "./dimensions.ts";
 import { ATTO_PER_NANO, type AttoUsd, lesser, type MicroUnits, shareOf, sizeOf } from "./exact.ts";
 import { findCalls } from "./find_calls.ts";
-import { ONE } from "./price_runs.ts";
+import { ONE, type Settle } from "./price_runs.ts";
 import type { Setup } from "./reconciler.ts";
 
 /** The costs of a bucket, and the buckets of usage within it. */
@@ -28,7 +28,7 @@ export interface Findings {
   match(level: MatchLevel, amount: AttoUsd): void;
   bound(amount: AttoUsd): void;
   /** Adds the prices that a bucket may have, as shares of the ledger's; `settle` tells whether they are a price. */
-  price(sku: string, interval: { low: bigint; high: bigint }, settle?: (isPrice: boolean) => void): void;
+  price(sku: string, interval: { low: bigint; high: bigint }, settle?: Settle): void;
   /** Adds the amount of usage whose source states none. */
   bill(amount: AttoUsd): void;
 }
@@ -69,9 +69,6 @@ export function compareMoney(money: MoneyCell, found: Findings): void {
     found.add("unexplained", "", 0n, drift, "the ledger's costs are not those of its prices");
   }
 }
-
-/** An amount that is less than so many times its rounding may be that of some calls by chance. */
-const MIN_SHARE = 1_000_000n;
 
 /** A part of a bucket, or all of it where the bill has one amount for all parts. */
 function compareUnit(
@@ -138,12 +135,13 @@ function compareUnit(
     found.add("discount", name, 0n, amount - list, "the line states a price before discounts");
   }
 
+  const net = (part: AttoUsd): AttoUsd => list === 0n ? part : shareOf(amount, part, list);
   let matched = amount;
   for (const one of volumes) {
     if (one.quantity <= 0n || !UNMATCHED.has(one.cause)) continue;
     matched -= name !== "" && counted !== undefined && counted > 0n
       ? shareOf(amount, lesser(one.quantity, counted), counted)
-      : one.amount!;
+      : net(one.amount!);
   }
   const half = 10n ** BigInt(Math.max(0, 18 - setup.amountDecimals)) / 2n || 1n;
   const bound = BigInt(line?.lines ?? 0) * half + BigInt(volumes.length + 1);
@@ -161,17 +159,18 @@ function compareUnit(
     const reason = reasonOf();
     if (reason) {
       found.add(reason[0], name, 0n, left, reason[1]);
-      if (left > 0n && UNMATCHED.has(reason[0])) matched -= left;
+      if (left > 0n && UNMATCHED.has(reason[0])) matched -= net(left);
     } else {
-      found.price(sku, interval(), (isPrice) => {
+      found.price(sku, interval(), (isPrice, isOnly) => {
         const evidence = priceEvidence(list, base);
-        const missing = missingAmount();
-        if (isPrice) found.add("price", name, 0n, left, evidence);
-        else if (Array.isArray(missing)) {
+        const isLess = left < 0n && (!isPrice || isOnly);
+        const missing = isLess ? missingAmount(!isPrice) : undefined;
+        if (Array.isArray(missing)) {
           found.add("not_billed", name, 0n, left, `the amount is less by that of ${namesOf(missing)}`);
-        } else {
+        } else if (isPrice) found.add("price", name, 0n, left, evidence);
+        else {
           found.add("unexplained", name, 0n, left, `${evidence}, and no other bucket has this price`);
-          if (left > 0n) matchLevels(-left);
+          if (left > 0n) matchLevels(-net(left));
         }
       });
     }
@@ -191,12 +190,13 @@ function compareUnit(
   }
 
   /** Returns the calls whose amounts are what the bill has less. */
-  function missingAmount(): ReturnType<typeof findCalls> {
-    if (-left < bound * MIN_SHARE) return undefined;
-    const valuesOf = (
-      own: Cell["ours"],
-    ) => [parts.reduce((sum, part) => sum + (own.get(part)?.amount ?? 0n), 0n)];
-    return findCalls(sources, [-left], valuesOf, bound);
+  function missingAmount(areAlike: boolean): ReturnType<typeof findCalls> {
+    return findCalls(
+      sources,
+      [-left],
+      (own) => [parts.reduce((sum, part) => sum + (own.get(part)?.amount ?? 0n), 0n)],
+      { bound, areAlike },
+    );
   }
 
   /** Returns the cause of an amount that is no other price. */

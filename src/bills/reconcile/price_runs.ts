@@ -1,6 +1,9 @@
 /** A share of a price: millionths of millionths. */
 export const ONE = 1_000_000_000_000n;
 
+/** Is told whether the differences of a run are those of a price, and whether only because its SKU has no other bucket. */
+export type Settle = (isPrice: boolean, isOnly: boolean) => void;
+
 /** The prices that one bucket may have, as shares of the ledger's price: more than one, since its amount is rounded. */
 interface Interval {
   low: bigint;
@@ -10,8 +13,7 @@ interface Interval {
 /** A price of a SKU over some buckets. */
 interface Run extends Interval {
   cells: number;
-  /** Tells whether the differences of the run are those of a price. */
-  settle: ((isPrice: boolean) => void)[];
+  settle: Settle[];
   isAgreed: boolean;
 }
 
@@ -32,7 +34,7 @@ export class PriceRuns {
   readonly #skus = new Map<string, Sku>();
 
   /** Adds the next bucket of a SKU, with the prices that it may have. `settle` is called once, with whether it is a price. */
-  add(name: string, { low, high }: Interval, settle?: (isPrice: boolean) => void): void {
+  add(name: string, { low, high }: Interval, settle?: Settle): void {
     let sku = this.#skus.get(name);
     if (!sku) this.#skus.set(name, sku = { cells: 0 });
     sku.cells++;
@@ -56,7 +58,7 @@ export class PriceRuns {
   end(): void {
     for (const sku of this.#skus.values()) {
       const isOnly = sku.cells === 1;
-      for (const run of [sku.single, sku.current]) settleAll(run, isOnly);
+      for (const run of [sku.single, sku.current]) settleAll(run, isOnly, isOnly);
     }
     this.#skus.clear();
   }
@@ -82,8 +84,8 @@ export class PriceRuns {
   }
 }
 
-function settleAll(run: Run | undefined, isPrice: boolean): void {
-  for (const settle of run?.settle ?? []) settle(isPrice);
+function settleAll(run: Run | undefined, isPrice: boolean, isOnly = false): void {
+  for (const settle of run?.settle ?? []) settle(isPrice, isOnly);
   if (run) run.settle = [];
 }
 
