@@ -220,7 +220,7 @@ function providersOf(
   others: readonly string[],
   booked: readonly string[],
 ): readonly string[] | undefined {
-  if (terms.provider !== null) return [terms.provider];
+  if (terms.provider !== null) return terms.isEstimate ? [] : [terms.provider];
   const named = [...new Set(others.flatMap((text) => JSON.parse(text).provider ?? []))] as string[];
   if (named.length === 0) return undefined;
   const clouds = CLOUDS.filter(([bill]) => named.some((name) => bill.test(name)));

@@ -10,6 +10,8 @@ export interface BillTerms {
   finalAfterDays: number;
   /** The bucket in which a call is counted whose start and end lie in two; `unknown` where no document says so. */
   countsBy: "start" | "end" | "unknown";
+  /** True for a report of estimates, which bills no call. */
+  isEstimate?: true;
   /** The version of the table that maps its names of models and parts. It is stored with each reconciliation. */
   mapping: number;
 }

@@ -59,6 +59,8 @@ export interface Form {
   /** The width of its buckets, in which amounts alone can't tell what has become of which call. */
   onlyAmountsMs?: number;
   hasNoModels?: true;
+  /** It bills nothing: the price of its calls is shown as their equivalent. */
+  isEstimate?: true;
   /** What calls may come to that are not on the bill whole. */
   fates?: readonly Fate[];
   /** The shares of the list price that it may have. */
@@ -212,6 +214,23 @@ export const FORMS: Readonly<Record<string, Form>> = {
         `{${times(at, widthMs)},"results":[${all.flatMap(({ rows }) => rows).join(",")}]}`
       );
     },
+  },
+  "Anthropic's report on Claude Code": {
+    source: "anthropic-claude-code",
+    provider: "anthropic",
+    models: CLAUDE,
+    isEstimate: true,
+    rows: (bill, url) =>
+      groupsOf(bill, onDay(bill.calls, url.searchParams.get("starting_at")), DAY_MS).map(
+        ({ at, model, own, more }) =>
+          `{"date":"${
+            iso(at)
+          }","actor":{"type":"user_actor","email_address":"ada@example.com"},"customer_type":"subscription",` +
+          `"model_breakdown":[{"model":"${model}","tokens":{"input":${sumOf(own, "input")},"output":${
+            sumOf(own, "output")
+          },"cache_read":${sumOf(own, "cacheRead")},"cache_creation":0},` +
+          `"estimated_cost":{"currency":"USD","amount":${cents(priceOf(...own) + more, 10)}}}]}`,
+      ),
   },
   OpenAI: {
     source: "openai",
