@@ -72,7 +72,7 @@ export interface Cell {
   bookedNanoUsd: bigint;
   callId?: string | undefined;
   /** The parts of each call, where they are known one by one. */
-  singles?: Map<string, ReadonlyMap<string, OurPart>>;
+  singles?: Map<string, Map<string, OurPart>>;
   /** The differences without a cause yet: the quantity of the bill less that of the ledger. */
   rest: Map<string, MicroUnits>;
   moved: Moved[];
@@ -84,11 +84,12 @@ export interface Cell {
 export class Cells {
   readonly all = new Map<string, Cell>();
 
+  /** With `isByCall`, calls are added one by one, and kept so. */
   constructor(
     readonly widthMs: number,
     readonly origin: number,
     readonly grain: Grain,
-    readonly isByCall = false,
+    readonly isByCall?: boolean,
   ) {}
 
   /** Returns the start of the bucket of a time. */
@@ -146,14 +147,13 @@ export class Cells {
     cell.doubtful += number * calls.doubtful;
     cell.bookedNanoUsd += sign * calls.bookedNanoUsd;
     cell.callId = cell.calls === 1 ? calls.callId : undefined;
-    const single = new Map<string, OurPart>();
+    const single: Cell["ours"] | undefined = this.isByCall ? new Map() : undefined;
     for (const { part, quantity, amount, unpriced = 0n } of calls.parts) {
       addPart(cell.ours, foldOf(part), sign * quantity, sign * amount, sign * unpriced);
-      if (this.isByCall) addPart(single, foldOf(part), quantity, amount);
+      if (single) addPart(single, foldOf(part), quantity, amount);
     }
-    if (!this.isByCall || calls.callId === undefined) return;
-    if (sign > 0n) (cell.singles ??= new Map()).set(calls.callId, single);
-    else cell.singles?.delete(calls.callId);
+    if (sign < 0n) cell.singles?.delete(calls.callId!);
+    else if (single) (cell.singles ??= new Map()).set(calls.callId!, single);
   }
 }
 

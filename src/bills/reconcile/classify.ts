@@ -81,8 +81,13 @@ export function explainRest(cell: Cell, known: Known): void {
   const requests = rest.get(REQUESTS) ?? 0n;
   const hasRequests = cell.bill.has(REQUESTS);
   const parts = [...rest].filter(([part]) => part !== REQUESTS);
-  const isWhole = areWholeCalls(cell);
-  const missing = hasRequests && requests >= 0n ? "none" : missingCalls();
+  const isLess = parts.length > 0 && parts.every(([, quantity]) => quantity < 0n);
+  const missing = isLess && (requests < 0n || !hasRequests) ? missingCalls() : "none";
+  // A bill without requests has more or fewer calls if it has more or less of each direction.
+  const areCalls = !hasRequests && (isLess || parts.every(([, quantity]) => quantity > 0n)) &&
+    ["input_tokens", "output_tokens"].every((part) =>
+      rest.has(part) || !cell.bill.has(part) && !cell.ours.has(part)
+    );
   for (const [part, quantity] of parts) {
     const [cause, evidence] = quantity > 0n ? moreBilled(part) : lessBilled();
     explain(cell, part, quantity, cause, evidence);
@@ -96,33 +101,27 @@ export function explainRest(cell: Cell, known: Known): void {
       return ["bypass", `the bill has ${requests / MICRO} more requests`];
     }
     if (doubtful > 0) return ["lost", doubtfulText()];
-    if (!hasRequests && isWhole) {
-      return ["bypass", "the bill has more input and output, and counts no requests"];
-    }
-    return ["unexplained", sameRequests()];
+    return areCalls
+      ? ["bypass", "more input and output; the bill counts no requests"]
+      : ["unexplained", sameRequests()];
   }
 
   function lessBilled(): Explained {
     if (isLate(cell, known)) return lateCause(cell, known);
-    const named = Array.isArray(missing) ? `: it has less by what ${namesOf(missing)} had` : "";
-    if (requests < 0n) return ["not_billed", `the bill has ${-requests / MICRO} fewer requests${named}`];
+    const less = Array.isArray(missing) ? `less by what ${missing.join(", ")} had` : "less input and output";
+    if (requests < 0n) return ["not_billed", `the bill has ${-requests / MICRO} fewer requests: ${less}`];
     if (cell.bill.size === 0) return ["not_billed", "the bill has nothing there"];
-    if (named) return ["not_billed", `the bill counts no requests${named}`];
+    if (Array.isArray(missing)) return ["not_billed", less];
     if (doubtful > 0) return ["lost", doubtfulText()];
-    if (!hasRequests && isWhole && missing === undefined) {
-      return [
-        "not_billed",
-        "the bill has less input and output, counts no requests, and its calls are too many to tell which",
-      ];
-    }
-    return ["unexplained", sameRequests()];
+    return areCalls && missing === undefined
+      ? ["not_billed", `${less}; the bill counts no requests, and there are too many calls to tell which`]
+      : ["unexplained", sameRequests()];
   }
 
   /** Returns the calls whose counts are what the bill has less. */
   function missingCalls(): ReturnType<typeof findCalls> {
-    if (parts.length === 0 || parts.some(([, quantity]) => quantity > 0n)) return "none";
     const compared = [...cell.ours.keys()].filter((part) =>
-      part !== REQUESTS && (rest.has(part) || cell.bill.get(part)?.quantity !== undefined)
+      rest.has(part) || cell.bill.get(part)?.quantity !== undefined
     );
     const sum = compared.map((part) => -(rest.get(part) ?? 0n));
     return findCalls([cell], sum, (own) => compared.map((part) => own.get(part)?.quantity ?? 0n));
@@ -138,19 +137,3 @@ export function explainRest(cell: Cell, known: Known): void {
       : "other quantities than those of whole calls, and the bill counts no requests";
   }
 }
-
-const DIRECTIONS = [/^(?:input|cache)_.*tokens$/, /^(?:output|reasoning)_.*tokens$/];
-
-/** Returns whether what is left may be that of whole calls: of input and of output, as far as the cell has them, and all on one side. */
-function areWholeCalls({ rest, bill, ours }: Cell): boolean {
-  const left = [...rest].filter(([part]) => part !== REQUESTS);
-  const isWhole = DIRECTIONS.every((direction) =>
-    left.some(([part]) => direction.test(part)) ||
-    ![...bill.keys(), ...ours.keys()].some((part) => direction.test(part))
-  );
-  return isWhole && new Set(left.map(([, quantity]) => quantity > 0n)).size === 1;
-}
-
-/** Names some calls in a sentence. */
-export const namesOf = (calls: readonly string[]): string =>
-  calls.length <= 5 ? calls.join(", ") : `${calls.slice(0, 5).join(", ")} and ${calls.length - 5} more calls`;

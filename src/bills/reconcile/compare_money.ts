@@ -1,10 +1,10 @@
 import type { Cause, MatchLevel } from "../../contract/bills/causes.ts";
-import { type Cell, levelOf, type OurPart, REQUESTS } from "./cells.ts";
-import { causeOfLine, type Explained, isLate, lateCause, namesOf } from "./classify.ts";
+import { type Cell, levelOf, REQUESTS } from "./cells.ts";
+import { causeOfLine, type Explained, isLate, lateCause } from "./classify.ts";
 import { textOf } from "./dimensions.ts";
 import { ATTO_PER_NANO, type AttoUsd, lesser, type MicroUnits, shareOf, sizeOf } from "./exact.ts";
 import { findCalls } from "./find_calls.ts";
-import { ONE, type Settle } from "./price_runs.ts";
+import { ONE } from "./price_runs.ts";
 import type { Setup } from "./reconciler.ts";
 
 /** The costs of a bucket, and the buckets of usage within it. */
@@ -28,7 +28,7 @@ export interface Findings {
   match(level: MatchLevel, amount: AttoUsd): void;
   bound(amount: AttoUsd): void;
   /** Adds the prices that a bucket may have, as shares of the ledger's; `settle` tells whether they are a price. */
-  price(sku: string, interval: { low: bigint; high: bigint }, settle?: Settle): void;
+  price(sku: string, interval: { low: bigint; high: bigint }, settle?: (isPrice: boolean) => void): void;
   /** Adds the amount of usage whose source states none. */
   bill(amount: AttoUsd): void;
 }
@@ -161,17 +161,23 @@ function compareUnit(
       found.add(reason[0], name, 0n, left, reason[1]);
       if (left > 0n && UNMATCHED.has(reason[0])) matched -= net(left);
     } else {
-      found.price(sku, interval(), (isPrice, isOnly) => {
+      found.price(sku, interval(), (isPrice) => {
         const evidence = priceEvidence(list, base);
-        const isLess = left < 0n && (!isPrice || isOnly);
-        const missing = isLess ? missingAmount(!isPrice) : undefined;
+        if (isPrice) return found.add("price", name, 0n, left, evidence);
+        const amountOf = (own: Cell["ours"]) =>
+          parts.reduce((sum, part) => sum + (own.get(part)?.amount ?? 0n), 0n);
+        const missing = left < 0n ? findCalls(sources, [-left], (own) => [amountOf(own)], bound) : "none";
         if (Array.isArray(missing)) {
-          found.add("not_billed", name, 0n, left, `the amount is less by that of ${namesOf(missing)}`);
-        } else if (isPrice) found.add("price", name, 0n, left, evidence);
-        else {
-          found.add("unexplained", name, 0n, left, `${evidence}, and no other bucket has this price`);
-          if (left > 0n) matchLevels(-net(left));
+          return found.add(
+            "not_billed",
+            name,
+            0n,
+            left,
+            `the amount is less by that of ${missing.join(", ")}`,
+          );
         }
+        found.add("unexplained", name, 0n, left, `${evidence}, and no other bucket has this price`);
+        if (left > 0n) matchLevels(-net(left));
       });
     }
   }
@@ -187,16 +193,6 @@ function compareUnit(
     if (whole < 0n !== most < 0n || sizeOf(whole) > sizeOf(most)) return;
     first.amount! += left;
     left = 0n;
-  }
-
-  /** Returns the calls whose amounts are what the bill has less. */
-  function missingAmount(areAlike: boolean): ReturnType<typeof findCalls> {
-    return findCalls(
-      sources,
-      [-left],
-      (own) => [parts.reduce((sum, part) => sum + (own.get(part)?.amount ?? 0n), 0n)],
-      { bound, areAlike },
-    );
   }
 
   /** Returns the cause of an amount that is no other price. */

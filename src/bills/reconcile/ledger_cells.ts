@@ -43,8 +43,8 @@ export interface LedgerSpan {
   rates: RateCards;
   /** The source of the lines of single calls: the calls that they name are read one by one. */
   callsOf: string | undefined;
-  /** Each call is read by itself. */
-  isByCall: boolean;
+  /** Reads each call by itself. */
+  isByCall: boolean | undefined;
 }
 
 /** Calls that last longer are taken to end after this time: only so much is read before a day. */

@@ -46,6 +46,9 @@ const COUNTS = "model part credential project service_tier is_batch region speed
 )
   .map((name) => `count(${name}) AS ${name}`).join(", ");
 
+/** The most calls of a month that are compared one by one. */
+const FEW_CALLS = 20_000;
+
 const AMOUNT = "coalesce(list_amount, amount)";
 const DECIMALS = `length(${AMOUNT}) - instr(${AMOUNT} || '.', '.')`;
 
@@ -100,6 +103,12 @@ WHERE position > (SELECT position FROM rollup_positions WHERE name = 'totals')`,
     await namesOf("other"),
     booked.map(({ provider }) => provider as string),
   );
+  const { rows: few } = await ctx.store.read({
+    sql: `SELECT 1 FROM calls WHERE at >= ? AND at < ? AND ${
+      amongProviders(providers)
+    } LIMIT 1 OFFSET ${FEW_CALLS}`,
+    args: [from, to, ...providers ?? []],
+  });
   const isOf = (provider: SqlValue | undefined) =>
     providers === undefined || providers.includes(provider as string);
   const rows = toObjects(
@@ -145,6 +154,7 @@ WHERE position > (SELECT position FROM rollup_positions WHERE name = 'totals')`,
       hasModels: models.length > 0,
       usageGrain,
       costGrain,
+      isByCall: few.length === 0,
       // A source that states whole dollars has cents.
       amountDecimals: Math.max(2, Number(cost?.decimals ?? 0)),
       hasCosts: cost !== undefined || series.length === 0,

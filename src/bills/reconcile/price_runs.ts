@@ -1,9 +1,6 @@
 /** A share of a price: millionths of millionths. */
 export const ONE = 1_000_000_000_000n;
 
-/** Is told whether the differences of a run are those of a price, and whether only because its SKU has no other bucket. */
-export type Settle = (isPrice: boolean, isOnly: boolean) => void;
-
 /** The prices that one bucket may have, as shares of the ledger's price: more than one, since its amount is rounded. */
 interface Interval {
   low: bigint;
@@ -13,7 +10,8 @@ interface Interval {
 /** A price of a SKU over some buckets. */
 interface Run extends Interval {
   cells: number;
-  settle: Settle[];
+  /** Tells whether the differences of the run are those of a price. */
+  settle: ((isPrice: boolean) => void)[];
   isAgreed: boolean;
 }
 
@@ -34,7 +32,7 @@ export class PriceRuns {
   readonly #skus = new Map<string, Sku>();
 
   /** Adds the next bucket of a SKU, with the prices that it may have. `settle` is called once, with whether it is a price. */
-  add(name: string, { low, high }: Interval, settle?: Settle): void {
+  add(name: string, { low, high }: Interval, settle?: (isPrice: boolean) => void): void {
     let sku = this.#skus.get(name);
     if (!sku) this.#skus.set(name, sku = { cells: 0 });
     sku.cells++;
@@ -58,7 +56,7 @@ export class PriceRuns {
   end(): void {
     for (const sku of this.#skus.values()) {
       const isOnly = sku.cells === 1;
-      for (const run of [sku.single, sku.current]) settleAll(run, isOnly, isOnly);
+      for (const run of [sku.single, sku.current]) settleAll(run, isOnly);
     }
     this.#skus.clear();
   }
@@ -84,8 +82,8 @@ export class PriceRuns {
   }
 }
 
-function settleAll(run: Run | undefined, isPrice: boolean, isOnly = false): void {
-  for (const settle of run?.settle ?? []) settle(isPrice, isOnly);
+function settleAll(run: Run | undefined, isPrice: boolean): void {
+  for (const settle of run?.settle ?? []) settle(isPrice);
   if (run) run.settle = [];
 }
 

@@ -8,7 +8,7 @@ import type { LedgerCell, NumberedLine } from "./cells.ts";
 import { ATTO_PER_NANO, sizeOf, toNano } from "./exact.ts";
 import { readLedgerCells, readRateCards } from "./ledger_cells.ts";
 import { readDayLines } from "./read_day_lines.ts";
-import { amongProviders, type BilledMonth, type OpenMonth, openMonth, spanOfMonth } from "./open_month.ts";
+import { type BilledMonth, type OpenMonth, openMonth, spanOfMonth } from "./open_month.ts";
 import { type Reconciled, Reconciler } from "./reconciler.ts";
 import { summarize } from "./summarize.ts";
 import { readLatest } from "./stored_reconciliations.ts";
@@ -134,34 +134,27 @@ async function compareDays(
     const to = from + DAY_MS;
     const lines = await readDayLines(ctx.store, { source: terms.name, account, from, to });
     const widthMs = isWhole ? DAY_MS : narrowest(lines);
-    const isByCall = await hasFewCalls(ctx.store, { providers, from, to });
-    const span = { providers, from, to, widthMs, upstreams, account, rates, callsOf, isByCall };
+    const span = {
+      providers,
+      from,
+      to,
+      widthMs,
+      upstreams,
+      account,
+      rates,
+      callsOf,
+      isByCall: setup.isByCall,
+    };
     const calls = await readLedgerCells(ctx, span);
     if (isWhole) {
       whole.lines.push(...lines);
       // Those that began on the day before came with it.
       whole.calls.push(...calls.filter(({ startsAt }) => startsAt >= from || from === setup.from));
-    } else reconciler.addDay({ startsAt: from, endsAt: to, lines, calls, isByCall });
+    } else reconciler.addDay({ startsAt: from, endsAt: to, lines, calls });
     onProgress((to - setup.from) / DAY_MS, days);
   }
   if (isWhole) reconciler.addDay({ startsAt: setup.from, endsAt: setup.to, ...whole });
   return reconciler.finish();
-}
-
-/** The most calls of a day that are compared one by one, so that those that a bill lacks are named. */
-const FEW_CALLS = 2_000;
-
-async function hasFewCalls(
-  store: Pick<Store, "read">,
-  { providers, from, to }: { providers: readonly string[] | undefined; from: number; to: number },
-): Promise<boolean> {
-  const { rows: [row] } = await store.read({
-    sql: `SELECT count(*) FROM (SELECT 1 FROM calls WHERE at >= ? AND at < ? AND ${
-      amongProviders(providers)
-    } LIMIT ${FEW_CALLS + 1}) AS few`,
-    args: [from, to, ...providers ?? []],
-  });
-  return Number(row![0]) <= FEW_CALLS;
 }
 
 /** Returns the width of the narrowest buckets of the lines of a day. */

@@ -35,6 +35,8 @@ export interface Setup extends Known {
   hasCosts: boolean;
   /** The bill has one amount for all parts and no kind of cached input: it is among the other input. */
   hidesCache?: boolean;
+  /** The calls of the month are few: each is compared by itself, so that those that a bill lacks are found. */
+  isByCall?: boolean;
   /** The parts that the bill names: those that it doesn't name are compared as the part that has them. */
   parts: ReadonlySet<string>;
   /** The ledger's names of the models that the bill names otherwise. */
@@ -47,8 +49,6 @@ export interface DaySides {
   endsAt: number;
   lines: readonly NumberedLine[];
   calls: readonly LedgerCell[];
-  /** Each of the calls is there by itself. */
-  isByCall?: boolean;
 }
 
 /** An estimate, and the counts that the bill proves for it. */
@@ -127,7 +127,7 @@ export class Reconciler {
 
   constructor(readonly setup: Setup) {
     this.#band = new BorderBand(setup.from);
-    this.#countsBy = setup.terms.countsBy === "end" ? "end" : "start";
+    this.#countsBy = setup.terms.countsBy ?? "start";
     this.#countedBy = this.#countsBy;
   }
 
@@ -140,7 +140,7 @@ export class Reconciler {
     const counted = isCounted ? usageLines : costLines;
     const width = widthOf(counted, day);
     const { usageGrain, costGrain } = this.setup;
-    const usage = new Cells(width, day.startsAt, isCounted ? usageGrain : costGrain, day.isByCall);
+    const usage = new Cells(width, day.startsAt, isCounted ? usageGrain : costGrain, this.setup.isByCall);
     const hasRequests = counted.some(({ part, quantity }) => part === REQUESTS && quantity !== undefined);
     for (const line of counted) usage.addLine(line, this.setup.aliases);
     this.#place(usage, day.calls, hasRequests, day);
@@ -244,7 +244,7 @@ export class Reconciler {
     );
     // A day without its whole bill says nothing: fewer calls would always fit better.
     const isTold = !isLate({ startsAt, endsAt }, setup);
-    if (setup.terms.countsBy === "unknown" && isTold && crossing.length > 0) {
+    if (setup.terms.countsBy === undefined && isTold && crossing.length > 0) {
       const rest = restOf(usage);
       const other = this.#countsBy === "start" ? "end" : "start";
       const swap = (from: "start" | "end", to: "start" | "end") => {

@@ -17,7 +17,6 @@ export default defineBillSource({
   provider: "cursor",
   delayMs: 2 * HOUR_MS,
   finalAfterDays: 5,
-  countsBy: "unknown",
   mapping: 1,
   holes: ["Events have no id", "Events of the present hour are not there yet"],
   series: ["usage", "cost"],

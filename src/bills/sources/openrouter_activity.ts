@@ -15,7 +15,6 @@ export const OPENROUTER_ACCESS = {
 export const OPENROUTER_TERMS = {
   provider: "openrouter",
   finalAfterDays: 3,
-  countsBy: "unknown",
   mapping: 1,
   series: ["usage", "cost"],
 } as const;

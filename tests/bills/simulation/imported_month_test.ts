@@ -16,7 +16,18 @@ import { modelCall } from "../../harness/model_calls.ts";
 import { openTestPurser } from "../../harness/test_purser.ts";
 import { cases } from "../../harness/thorough.ts";
 import { FAKE_BILLS, fakeApi, KEY } from "../fakes.ts";
-import { type Bill, type Call, DAYS, END, type Form, FORMS, priceOf, PRICES, START } from "./importers.ts";
+import {
+  type Bill,
+  type Call,
+  DAYS,
+  END,
+  type Fate,
+  type Form,
+  FORMS,
+  priceOf,
+  PRICES,
+  START,
+} from "./importers.ts";
 
 /**
  * Calls of some days, their bill as each importer's source makes it by its own rules, in an answer of its API or in a file, the import of
@@ -124,7 +135,7 @@ const toUsd = (atto: bigint) => Number(atto / 1_000_000_000n) / 1e9;
 /** Returns the amounts by cause that the rules have made of some calls. */
 function causesIn(calls: readonly Call[], { share, extras, mistake }: Bill, until: number) {
   const isLate = ({ at }: Call) => at >= until;
-  const of = (...fates: Call["fate"][]) => calls.filter((call) => fates.includes(call.fate) && !isLate(call));
+  const of = (...fates: Fate[]) => calls.filter((call) => fates.includes(call.fate) && !isLate(call));
   const paid = sum(of("both", "past", "cut"), (call) => priceOf(call)) + mistake;
   const causes: Partial<Record<Cause, bigint>> = {
     ...extras,
@@ -168,7 +179,7 @@ function check(found: ReconciliationDetail, calls: readonly Call[], bill: Bill, 
 }
 
 /** What becomes of calls on each day; on the first and the last one they are on both sides. */
-const FATES = [undefined, "past", "unbilled", "cut", undefined] as const;
+const FATES: readonly (Fate | undefined)[] = [undefined, "past", "unbilled", "cut", undefined];
 
 const anyCall = (models: readonly string[]) =>
   fc.record({
@@ -183,31 +194,30 @@ const anyCall = (models: readonly string[]) =>
     other: fc.boolean(),
   });
 
-/** Calls of each model on the first two days, so that its price is known, and some more. */
-function anyCalls({ models, fates = ["unbilled"], onlyAmountsMs, hasNoModels }: Form) {
+/** Calls of each model on the first two days, so that the price of each count is known, and some more. */
+function anyCalls({ models, fates = ["unbilled"], onlyAmountsMs, hasNoModels }: Form): fc.Arbitrary<Call[]> {
   const known = [0, 1].flatMap((day) =>
-    models.map((model) => ({ day, model, second: 100, isChanged: false }))
+    models.map((model) =>
+      anyCall(models).map((call) => ({
+        ...call,
+        ...{ day, model, second: 100, isChanged: false, cacheRead: call.cacheRead + 1 },
+      }))
+    )
   );
-  const all = [
-    ...known.map((one) => anyCall(models).map((call) => ({ ...call, ...one }))),
-    ...Array(9).fill(anyCall(models)),
-  ];
-  return fc.tuple(...all).map((drawn) => {
-    const fateOf = new Map<string, Call["fate"]>();
-    return drawn.map(({ day, second, isChanged, other, ...call }, index): Call => {
-      const at = START + day * DAY_MS + second * 1_000;
-      const fate = !isChanged || !FATES[day]
-        ? "both"
-        : day === 2
-        ? fates[Number(other) % fates.length]!
-        : FATES[day];
-      const key = onlyAmountsMs === undefined
-        ? String(index)
-        : `${at - at % onlyAmountsMs} ${hasNoModels ? "" : call.model}`;
-      if (!fateOf.has(key)) fateOf.set(key, fate);
-      return { ...call, id: `gen-${index}`, at, fate: fateOf.get(key)! };
-    });
-  });
+  return fc.tuple(fc.tuple(...known), fc.array(anyCall(models), { minLength: 4, maxLength: 9 })).map(
+    (drawn) => {
+      const fateOf = new Map<string, Fate>();
+      return drawn.flat().map(({ day, second, isChanged, other, ...call }, index): Call => {
+        const at = START + day * DAY_MS + second * 1_000;
+        const changed = day === 2 ? fates[Number(other) % fates.length] : FATES[day];
+        const key = onlyAmountsMs === undefined
+          ? String(index)
+          : `${at - at % onlyAmountsMs} ${hasNoModels ? "" : call.model}`;
+        if (!fateOf.has(key)) fateOf.set(key, isChanged && changed || "both");
+        return { ...call, id: `gen-${index}`, at, fate: fateOf.get(key)! };
+      });
+    },
+  );
 }
 
 for (const [name, form] of Object.entries(FORMS)) {

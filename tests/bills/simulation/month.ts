@@ -315,9 +315,10 @@ export function makeMonth(seed: number, unexplained = 0n): Month {
     setup: {
       terms: {
         provider: null,
-        countsBy: isUnknown ? "unknown" : countsBy,
+        ...(!isUnknown && { countsBy } as const),
       },
       amountDecimals: provider.decimals ?? 18,
+      isByCall: provider.usageMs === undefined,
       from: FROM,
       to,
       own: new Set(["key_one", "key_two"]),
@@ -337,7 +338,6 @@ export function makeMonth(seed: number, unexplained = 0n): Month {
         endsAt,
         lines: lines.filter((line) => isIn(line.startsAt)),
         calls: cells.filter((cell) => isIn(cell.startsAt) || isIn(cell.endedAt)),
-        isByCall: provider.usageMs === undefined,
       };
     }),
   };
