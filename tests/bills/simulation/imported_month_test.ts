@@ -16,18 +16,9 @@ import { modelCall } from "../../harness/model_calls.ts";
 import { openTestPurser } from "../../harness/test_purser.ts";
 import { cases } from "../../harness/thorough.ts";
 import { FAKE_BILLS, fakeApi, KEY } from "../fakes.ts";
-import {
-  type Bill,
-  type Call,
-  DAYS,
-  END,
-  type Fate,
-  type Form,
-  FORMS,
-  priceOf,
-  PRICES,
-  START,
-} from "./importers.ts";
+import { API_FORMS } from "./api_forms.ts";
+import { FILE_FORMS } from "./file_forms.ts";
+import { type Bill, type Call, DAYS, END, type Fate, type Form, priceOf, PRICES, START } from "./form.ts";
 
 /**
  * Calls of some days, their bill as each importer's source makes it by its own rules, in an answer of its API or in a file, the import of
@@ -178,7 +169,7 @@ function check(found: ReconciliationDetail, calls: readonly Call[], bill: Bill, 
   assert.equal((of_ledger ?? 1) === 1, !causes.not_billed && !causes.late, context);
 }
 
-/** What becomes of calls on each day; on the first and the last one they are on both sides. */
+/** The fate of calls by the day; on the first and the last one they are on both sides. */
 const FATES: readonly (Fate | undefined)[] = [undefined, "past", "unbilled", "cut", undefined];
 
 const anyCall = (models: readonly string[]) =>
@@ -220,7 +211,7 @@ function anyCalls({ models, fates = ["unbilled"], onlyAmountsMs, hasNoModels }: 
   );
 }
 
-for (const [name, form] of Object.entries(FORMS)) {
+for (const [name, form] of Object.entries({ ...API_FORMS, ...FILE_FORMS })) {
   Deno.test(`${name}: each difference of an imported bill has its true cause, also of late and revised lines`, async () => {
     await fc.assert(
       fc.asyncProperty(anyCalls(form), fc.constantFrom(...form.shares ?? [100n]), async (calls, share) => {

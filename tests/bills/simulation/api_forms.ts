@@ -1,124 +1,30 @@
-import { movePoint } from "../../../src/bills/lines/decimal.ts";
 import type { Cause } from "../../../src/contract/bills/causes.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS, toIso } from "../../../src/kernel/clock.ts";
-import { divideHalfEven } from "../../../src/kernel/money.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../src/kernel/clock.ts";
 import { toText } from "./provider_lines.ts";
+import {
+  amountsOf,
+  type Call,
+  CENT,
+  cents,
+  CLAUDE,
+  dateOf,
+  extraOf,
+  type Form,
+  groupsOf,
+  iso,
+  onDay,
+  priceOf,
+  promptOf,
+  ROUTED,
+  shared,
+  START,
+  sumOf,
+  usd,
+  within,
+} from "./form.ts";
 
-/** The rules by which each importer's source makes a bill of calls: the rows of its API's answer, or its file. */
+/** The bills that the APIs of providers answer with. */
 
-/** A call, and what has become of it: `past` is on the bill alone, `unbilled` in the ledger alone, a `blocked` one has usage and no cost. */
-export interface Call {
-  id: string;
-  at: number;
-  model: string;
-  input: number;
-  cacheRead: number;
-  output: number;
-  fate: Fate;
-}
-export type Fate = "both" | "past" | "unbilled" | "blocked" | "cut";
-type Count = "input" | "cacheRead" | "output";
-
-/** Pico-USD for each token. */
-export const PRICES = { input: 2_718_281n, cacheRead: 271_828n, output: 14_142_135n };
-const COUNTS = Object.keys(PRICES) as Count[];
-const ATTO_PER_PICO = 1_000_000n;
-
-const sumOf = (calls: readonly Call[], count: Count) => calls.reduce((sum, call) => sum + call[count], 0);
-const promptOf = (calls: readonly Call[]) => sumOf(calls, "input") + sumOf(calls, "cacheRead");
-const costOf = (calls: readonly Call[], count: Count) =>
-  calls.reduce((sum, call) => sum + BigInt(call[count]), 0n) * PRICES[count] * ATTO_PER_PICO;
-/** The price of calls in atto-USD. */
-export const priceOf = (...calls: readonly Call[]) =>
-  COUNTS.reduce((sum, count) => sum + costOf(calls, count), 0n);
-
-/** A bill to make. */
-export interface Bill {
-  calls: readonly Call[];
-  /** In percent of the list price. */
-  share: bigint;
-  /** The amount that is billed too much, in atto-USD, on the first day. */
-  mistake: bigint;
-  extras: Partial<Record<Cause, bigint>>;
-}
-
-/** The first day, and the time at which the bill has ended. */
-export const START = Date.parse("2026-11-21T00:00:00Z");
-export const DAYS = 5;
-const END = START + DAYS * DAY_MS;
-
-/** The form of a source's bills. */
-export interface Form {
-  source: string;
-  /** As the ledger names them. */
-  provider: string;
-  models: readonly string[];
-  account?: string;
-  /** The provider's id of the key. */
-  credential?: string;
-  /** The width of its buckets, in which amounts alone can't tell what has become of which call. */
-  onlyAmountsMs?: number;
-  hasNoModels?: true;
-  /** It bills nothing: the price of its calls is shown as their equivalent. */
-  isEstimate?: true;
-  /** What calls may come to that are not on the bill whole. */
-  fates?: readonly Fate[];
-  /** The shares of the list price that it may have. */
-  shares?: readonly bigint[];
-  /** The amounts of lines that are of no call, by their cause: in atto-USD. */
-  extras?: Partial<Record<Cause, bigint>>;
-  /** The amount that it names and doesn't bill. */
-  equivalent?: string;
-  /** Returns the rows of the answer to a request. */
-  rows?(bill: Bill, url: URL, body: Record<string, unknown>): string[];
-  /** Returns a file, and the names of its columns. */
-  file?(bill: Bill): { text: string; columns?: Record<string, string> };
-}
-
-const CENT = 10n ** 16n;
-/** Formats an amount with at most so many decimals. */
-const usd = (atto: bigint, decimals: number) => {
-  const unit = 10n ** BigInt(18 - decimals);
-  return movePoint(toText(divideHalfEven(atto, unit) * unit), 0);
-};
-const cents = (atto: bigint, decimals: number) => movePoint(usd(atto, decimals + 2), 2);
-const iso = (at: number) => toIso(at).replace(".000", "");
-const dateOf = (at: number) => toIso(at).slice(0, 10);
-const within = (calls: readonly Call[], from: number, to: number) =>
-  calls.filter(({ at }) => at >= from && at < to);
-const onDay = (calls: readonly Call[], day: string | null) => calls.filter(({ at }) => dateOf(at) === day);
-
-interface Group {
-  at: number;
-  model: string;
-  own: readonly Call[];
-  /** The calls that are paid for. */
-  paid: readonly Call[];
-  /** What is billed too much. */
-  more: bigint;
-}
-
-/** Groups calls by buckets and models; what is billed too much is in the first one. */
-function groupsOf(
-  { calls, mistake }: Bill,
-  own: readonly Call[],
-  widthMs: number,
-  hasModels = true,
-): Group[] {
-  const groups = Map.groupBy(own, ({ at, model }) => `${at - at % widthMs} ${hasModels ? model : ""}`);
-  return [...groups].map(([key, own]) => ({
-    at: Number(key.split(" ")[0]),
-    model: key.slice(key.indexOf(" ") + 1),
-    own,
-    paid: own.filter(({ fate }) => fate !== "blocked"),
-    more: own.includes(calls[0]!) ? mistake : 0n,
-  }));
-}
-const shared = (atto: bigint, { share }: Bill) => atto * share / 100n;
-const extraOf = ({ extras }: Bill, cause: Cause) => extras[cause] ?? 0n;
-
-const CLAUDE = ["claude-sonnet-5", "claude-opus-5"];
-const ROUTED = ["openai/gpt-6-astra", "anthropic/claude-sonnet-5"];
 const TOKEN_TYPES = {
   input: "uncached_input_tokens",
   cacheRead: "cache_read_input_tokens",
@@ -135,12 +41,7 @@ const anthropicWindow = (url: URL) =>
   ];
 const times = (at: number, widthMs: number) =>
   `"starting_at":"${iso(at)}","ending_at":"${iso(at + widthMs)}"`;
-/** The amounts of the counts of a group. */
-const amountsOf = ({ paid, more }: Group) =>
-  COUNTS.map((count) => [count, costOf(paid, count) + (count === "output" ? more : 0n)] as const)
-    .filter(([, amount]) => amount !== 0n);
-
-export const FORMS: Readonly<Record<string, Form>> = {
+export const API_FORMS: Readonly<Record<string, Form>> = {
   "Anthropic's analytics": {
     source: "anthropic",
     provider: "anthropic",
@@ -400,100 +301,4 @@ export const FORMS: Readonly<Record<string, Form>> = {
       ];
     },
   },
-  ...Object.fromEntries(
-    ([
-      ["AWS", "bedrock", HOUR_MS, 10, (at: number) => iso(at)],
-      ["Microsoft", "azure", DAY_MS, 12, (at: number) => iso(at).replace(":00Z", "Z")],
-      [
-        "Google Cloud",
-        "google-vertex",
-        HOUR_MS,
-        6,
-        (at: number) => iso(at).replace("T", " ").replace("Z", " UTC"),
-      ],
-    ] as const).map(([name, provider, widthMs, decimals, time]) => [
-      `the FOCUS file of ${name}`,
-      {
-        source: "focus",
-        provider,
-        models: CLAUDE,
-        hasNoModels: true,
-        onlyAmountsMs: widthMs,
-        shares: [100n, 80n],
-        extras: { credit: -7n * CENT, tax: 11n * CENT, commitment: 13n * CENT },
-        file(bill) {
-          const row = (at: number, category: string, list: bigint, amount: bigint, service = "AI") =>
-            `123,${usd(amount, decimals)},${usd(list, decimals)},USD,${category},${time(at)},${
-              time(at + widthMs)
-            },${service},${
-              service === "AI" ? "AI and Machine Learning" : "Compute"
-            },${name},S,us-east-1,0.5,Units,999`;
-          const extra = (category: string, cause: Cause) =>
-            row(START, category, extraOf(bill, cause), extraOf(bill, cause));
-          return {
-            text: [
-              "BillingAccountId,BilledCost,ListCost,BillingCurrency,ChargeCategory,ChargePeriodStart,ChargePeriodEnd," +
-              "ServiceName,ServiceCategory,ProviderName,SkuId,RegionId,ConsumedQuantity,ConsumedUnit,SubAccountId",
-              ...groupsOf(bill, bill.calls, widthMs, false).flatMap(({ at, own, more }) =>
-                COUNTS.map((count) => {
-                  const list = costOf(own, count) + (count === "output" ? more : 0n);
-                  return row(at, "Usage", list, shared(list, bill));
-                })
-              ),
-              extra("Credit", "credit"),
-              extra("Tax", "tax"),
-              extra("Purchase", "commitment"),
-              row(START, "Usage", CENT, CENT, "Amazon EC2"),
-              "",
-            ].join("\n"),
-          };
-        },
-      } satisfies Form,
-    ]),
-  ),
-  "a console's table of dollars and cents": {
-    source: "csv",
-    provider: "mistral",
-    models: ["mistral-large", "codestral"],
-    onlyAmountsMs: DAY_MS,
-    extras: { fee: 7n * CENT, minimum: 19n * CENT, fx: 17n * CENT },
-    file: (bill) => ({
-      columns: { starts_at: "Day", model: "Model", amount: "Cost (USD)", category: "Kind", sku: "What" },
-      text: [
-        "Day,Model,Cost (USD),Kind,What",
-        ...groupsOf(bill, bill.calls, DAY_MS).map(({ at, model, own, more }) =>
-          `${dateOf(at)},${model},${usd(priceOf(...own) + more, 2)},usage,`
-        ),
-        ...([["fee", "fee", "plan"], ["minimum", "purchase", "minimum spend"], [
-          "fx",
-          "fee",
-          "FX charge",
-        ]] as const)
-          .map(([cause, kind, what]) => `${dateOf(START)},,${usd(extraOf(bill, cause), 2)},${kind},${what}`),
-        "",
-      ].join("\n"),
-    }),
-  },
-  "a table of tokens by the hour": {
-    source: "csv",
-    provider: "mistral",
-    models: ["mistral-large", "codestral"],
-    shares: [100n, 80n],
-    file: (bill) => ({
-      text: [
-        "starts_at,ends_at,model,part,quantity,list_amount,amount",
-        ...groupsOf(bill, bill.calls, HOUR_MS).flatMap((one) =>
-          amountsOf(one).map(([count, amount]) =>
-            [
-              ...[iso(one.at), iso(one.at + HOUR_MS), one.model],
-              { input: "input_tokens", cacheRead: "cache_read_tokens", output: "output_tokens" }[count],
-              ...[sumOf(one.own, count), usd(amount, 9), usd(shared(amount, bill), 9)],
-            ].join(",")
-          )
-        ),
-        "",
-      ].join("\n"),
-    }),
-  },
 };
-export { END };
