@@ -35,7 +35,7 @@ export async function readFileStates(
     const { listImportFiles } = await import("../../../ingest/import_files/mod.ts");
     const limit = PAGE_SIZES.importFiles.max;
     for (let page: ImportFile[] | undefined; page === undefined || page.length === limit;) {
-      const after = page?.at(-1)!.path;
+      const after = page?.at(-1)?.path;
       add(page = await listImportFiles(core, { keyId: null, machine, importer }, { after, limit }));
     }
     return states;
