@@ -3,7 +3,7 @@ import { type Cell, levelOf, REQUESTS } from "./cells.ts";
 import { causeOfLine, type Explained, isLate, lateCause } from "./classify.ts";
 import { textOf } from "./dimensions.ts";
 import { ATTO_PER_NANO, type AttoUsd, lesser, type MicroUnits, shareOf, sizeOf } from "./exact.ts";
-import { hasCacheKinds } from "./move_quantities.ts";
+import { findCalls } from "./find_calls.ts";
 import { ONE } from "./price_runs.ts";
 import type { Setup } from "./reconciler.ts";
 
@@ -83,18 +83,12 @@ function compareUnit(
   const counted = name === "" ? undefined : line?.quantity ?? sums.get(name)?.billed;
   const volumes = sources.flatMap((source) =>
     source.moved.filter(({ part }) => parts.includes(part))
-      .map((one) => ({
-        ...one,
-        source,
-        // A bill with one amount for all parts that counts no cache has its price in that amount.
-        amount: name === "" && one.cause === "cache_kind" && !hasCacheKinds(source.bill)
-          ? 0n
-          : priceOf(one.part, one.quantity),
-      }))
+      .map((one) => ({ ...one, source, amount: priceOf(one.part, one.quantity) }))
   );
 
   function priceOf(part: string, quantity: MicroUnits): AttoUsd | undefined {
-    const sum = sums.get(part)!;
+    const sum = sums.get(part);
+    if (!sum) return undefined;
     const priced = sum.quantity - sum.unpriced;
     if (priced > 0n) return shareOf(sum.amount, quantity, priced);
     const isOnly = name !== "" && counted !== undefined && counted !== 0n && setup.hasCosts;
@@ -106,6 +100,7 @@ function compareUnit(
   const amount = setup.hasCosts ? line?.amount ?? 0n : ours + known;
   const list = setup.hasCosts ? line?.list ?? 0n : amount;
   let left = list - ours - known;
+  if (name === "" && setup.hidesCache) takeInput();
   const unpriced = [...sums.values()].reduce((sum, one) => sum + one.unpriced, 0n);
   for (const one of volumes) {
     // What has no price of the ledger is priced by the bill: of an amount for all parts, all together.
@@ -134,20 +129,21 @@ function compareUnit(
     );
     left -= share;
   }
-  if (amount !== list) {
+  if (sizeOf(amount) > sizeOf(list)) {
+    found.add("fee", name, 0n, amount - list, "the line states a lower price of the usage alone");
+  } else if (amount !== list) {
     found.add("discount", name, 0n, amount - list, "the line states a price before discounts");
   }
 
+  const net = (part: AttoUsd): AttoUsd => list === 0n ? part : shareOf(amount, part, list);
   let matched = amount;
   for (const one of volumes) {
     if (one.quantity <= 0n || !UNMATCHED.has(one.cause)) continue;
     matched -= name !== "" && counted !== undefined && counted > 0n
       ? shareOf(amount, lesser(one.quantity, counted), counted)
-      : one.amount!;
+      : net(one.amount!);
   }
-  const half = setup.terms.amountDecimals === undefined
-    ? 1n
-    : 10n ** BigInt(Math.max(0, 18 - setup.terms.amountDecimals)) / 2n;
+  const half = 10n ** BigInt(Math.max(0, 18 - setup.amountDecimals)) / 2n || 1n;
   const bound = BigInt(line?.lines ?? 0) * half + BigInt(volumes.length + 1);
   found.bound(bound);
   const base = list - left;
@@ -163,19 +159,41 @@ function compareUnit(
     const reason = reasonOf();
     if (reason) {
       found.add(reason[0], name, 0n, left, reason[1]);
-      if (left > 0n && UNMATCHED.has(reason[0])) matched -= left;
+      if (left > 0n && UNMATCHED.has(reason[0])) matched -= net(left);
     } else {
       found.price(sku, interval(), (isPrice) => {
         const evidence = priceEvidence(list, base);
-        if (isPrice) found.add("price", name, 0n, left, evidence);
-        else {
-          found.add("unexplained", name, 0n, left, `${evidence}, and no other bucket has this price`);
-          if (left > 0n) matchLevels(-left);
+        if (isPrice) return found.add("price", name, 0n, left, evidence);
+        const amountOf = (own: Cell["ours"]) =>
+          parts.reduce((sum, part) => sum + (own.get(part)?.amount ?? 0n), 0n);
+        const missing = left < 0n ? findCalls(sources, [-left], (own) => [amountOf(own)], bound) : "none";
+        if (Array.isArray(missing)) {
+          return found.add(
+            "not_billed",
+            name,
+            0n,
+            left,
+            `the amount is less by that of ${missing.join(", ")}`,
+          );
         }
+        found.add("unexplained", name, 0n, left, `${evidence}, and no other bucket has this price`);
+        if (left > 0n) matchLevels(-net(left));
       });
     }
   }
   matchLevels(matched < 0n ? 0n : matched);
+
+  /** Gives what is left to the input that one side alone has, if its kind isn't told: input costs at most what output does. */
+  function takeInput(): void {
+    const input = volumes.filter(({ part, amount }) => part === "input_tokens" && amount !== undefined);
+    const [first] = input;
+    const most = priceOf("output_tokens", input.reduce((sum, { quantity }) => sum + quantity, 0n));
+    if (!first || !most || volumes.some(({ cause }) => cause !== first.cause)) return;
+    const whole = input.reduce((sum, { amount }) => sum + amount!, left);
+    if (whole < 0n !== most < 0n || sizeOf(whole) > sizeOf(most)) return;
+    first.amount! += left;
+    left = 0n;
+  }
 
   /** Returns the cause of an amount that is no other price. */
   function reasonOf(): Explained | undefined {

@@ -134,7 +134,17 @@ async function compareDays(
     const to = from + DAY_MS;
     const lines = await readDayLines(ctx.store, { source: terms.name, account, from, to });
     const widthMs = isWhole ? DAY_MS : narrowest(lines);
-    const span = { providers, from, to, widthMs, upstreams, account, rates, callsOf };
+    const span = {
+      providers,
+      from,
+      to,
+      widthMs,
+      upstreams,
+      account,
+      rates,
+      callsOf,
+      isByCall: setup.isByCall,
+    };
     const calls = await readLedgerCells(ctx, span);
     if (isWhole) {
       whole.lines.push(...lines);

@@ -40,7 +40,6 @@ export default defineBillSource({
   provider: null,
   delayMs: 2 * DAY_MS,
   finalAfterDays: 6,
-  countsBy: "unknown",
   mapping: 1,
   holes: [
     "Hours or days by SKU, which has the model, tier and direction in its text",
