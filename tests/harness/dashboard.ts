@@ -65,7 +65,11 @@ function watchStreams(answer: Handler, browser: TestBrowser): { handle: Handler;
         return {
           ...opened,
           async [Symbol.asyncDispose]() {
-            await opened[Symbol.asyncDispose]().finally(() => pages--);
+            try {
+              await opened[Symbol.asyncDispose]();
+            } finally {
+              pages--;
+            }
           },
         };
       },
