@@ -41,13 +41,12 @@ export interface CallToDecide {
 
 const BY_DAY = ["day", "week", "month", "quarter", "30d"] as const satisfies BudgetPeriod[];
 
-/** The starts of the windows of the last day that was asked for; the first of them is its own. */
-let startsOfDay: readonly number[] = [NaN];
+/** The starts of the windows of UTC that hold the last call, of which the first is that of its day; they change only with the day. */
+let starts: readonly number[] = [NaN];
 
-/** Returns the starts of the windows of UTC that hold a time, which change only with its day. */
 function startsIn(at: number): readonly number[] {
-  const isInDay = at >= startsOfDay[0]! && at < startsOfDay[0]! + DAY_MS;
-  return isInDay ? startsOfDay : startsOfDay = BY_DAY.map((per) => windowOf(per, at).from);
+  const isInDay = at >= starts[0]! && at < starts[0]! + DAY_MS;
+  return isInDay ? starts : starts = BY_DAY.map((per) => windowOf(per, at).from);
 }
 
 /** Returns the row of a call, of `CALL_COLUMNS`; `n` is its number in the statement. */

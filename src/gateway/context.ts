@@ -7,7 +7,6 @@ import type { MemoryShare, Turns } from "../kernel/turns.ts";
 import type { Attribution, Caller } from "./attribution.ts";
 import type { CallFacts } from "./call_facts.ts";
 import type { SeenPlan } from "./plan_meter.ts";
-import type { HiddenSecrets } from "./hidden_secrets.ts";
 import type { CallTimes, LiveCall } from "./live_calls.ts";
 import type { Send } from "./pooled_send.ts";
 import type { Target } from "./targets.ts";
@@ -23,8 +22,6 @@ export interface GatewayState {
   lastCosts: RecentMap<bigint>;
   /** The plan windows in the answers of providers, by the names of the providers. */
   plans: Map<string, SeenPlan>;
-  /** The search for credentials in the answers of providers, by their names. */
-  hiddenSecrets: Map<string, HiddenSecrets>;
   /** The providers with their base URLs, by family, version and name. */
   upstreams: Map<string, Upstream>;
   /** Sends a request to a provider, once, and follows no redirect. */

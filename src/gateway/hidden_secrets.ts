@@ -1,6 +1,5 @@
 import { Buffer } from "node:buffer";
-import { credentialsOf } from "../config/mod.ts";
-import type { GatewayContext } from "./context.ts";
+import { credentialsOf, type ProviderSources } from "../config/mod.ts";
 import { createSecrets } from "../redaction/values/mod.ts";
 
 /** Replaces the credentials of a provider in its answers, and leaves every other byte as it is. */
@@ -15,17 +14,12 @@ export interface HiddenSecrets {
  * Returns the search for the credentials of a provider, in the forms in which configured secrets are found. A value that a model
  * writes over several events of a stream is not found.
  */
-export function hideSecrets(
-  { gateway: { hiddenSecrets: known }, providerSources }: Pick<GatewayContext, "gateway" | "providerSources">,
-  provider: string,
-): HiddenSecrets {
-  const found = known.get(provider);
-  if (found) return found;
+export function hideSecrets(provider: string, sources: ProviderSources): HiddenSecrets {
   // The bytes of an answer are searched as one character each, so that all others stay what they are.
-  const values = credentialsOf(provider, providerSources)
+  const values = credentialsOf(provider, sources)
     .flatMap((value) => [value, Buffer.from(value).toString("latin1")]);
   const secrets = createSecrets(values);
-  const hidden: HiddenSecrets = {
+  return {
     inBytes(bytes) {
       const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
       const scrubbed = secrets.scrub(text);
@@ -33,6 +27,4 @@ export function hideSecrets(
     },
     inText: secrets.scrub,
   };
-  known.set(provider, hidden);
-  return hidden;
 }

@@ -33,7 +33,6 @@ export function createGatewayState(
     times: new Map(),
     lastCosts: new RecentMap(MAX_REMEMBERED),
     plans: new Map(),
-    hiddenSecrets: new Map(),
     upstreams: new Map(),
     send: withoutRedirects<string, ProviderAnswer>(
       fetch ?? pooled!,

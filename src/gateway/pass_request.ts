@@ -15,7 +15,7 @@ import { errorKindOf, noteEnd, noteStatus } from "./call_facts.ts";
 import type { GatewayContext, GatewayRequest } from "./context.ts";
 import { splitEvents, splitList } from "./events.ts";
 import { answerHeaders, requestHeaders } from "./headers.ts";
-import { type HiddenSecrets, hideSecrets } from "./hidden_secrets.ts";
+import type { HiddenSecrets } from "./hidden_secrets.ts";
 import { estimateInputBytes } from "./input_size.ts";
 import { type Content, contentOf, letGo } from "./content.ts";
 import { beginCall, type LiveCall } from "./live_calls.ts";
@@ -138,7 +138,7 @@ async function sendCall(
     notePlan(ctx, request, model.model, { headers: response.headers, ended: live.ended });
   }
   const type = response.headers.get("content-type") ?? "";
-  const hidden = hideSecrets(ctx, provider);
+  const { hidden } = upstream;
   const headers = answerHeaders(response.headers, hidden, open.id);
   const isJson = /json/i.test(type);
   // Some servers name another type for the events of a stream, or none.
@@ -256,7 +256,7 @@ async function passFree(
     const sent = sentHeaders(ctx, request, upstream, content !== undefined);
     const response = await send(ctx, request, upstream, { headers: sent, content, live });
     checkStatus(provider, response);
-    const hidden = hideSecrets(ctx, provider);
+    const { hidden } = upstream;
     const headers = answerHeaders(response.headers, hidden);
     const bytes = method === "HEAD"
       ? null

@@ -174,7 +174,8 @@ export function passStream(
 
   return {
     async read() {
-      const part = hasLeft ? DONE : await passed.next();
+      if (hasLeft) return { done: true, value: undefined };
+      const part = await passed.next();
       return part.done ? part : { done: false, value: answer.hidden.inBytes(part.value) };
     },
     cancel() {
@@ -185,8 +186,6 @@ export function passStream(
 }
 
 type Part = Uint8Array<ArrayBuffer>;
-
-const DONE = { done: true, value: undefined } as const;
 
 /** Adds bytes to parts. Bytes that follow the last part in memory extend it, so that a chunk of the provider stays one chunk. */
 function append(parts: Part[], bytes: Part): void {

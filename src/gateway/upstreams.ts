@@ -3,6 +3,7 @@ import { isOfCredential, type ProviderSources, readProviderAccess } from "../con
 import { idsIn, type Upstream as PaidWith } from "../ledger/mod.ts";
 import type { GatewayContext } from "./context.ts";
 import { has, type HeaderNames, namesOf } from "./headers.ts";
+import { type HiddenSecrets, hideSecrets } from "./hidden_secrets.ts";
 import type { Family, Target } from "./targets.ts";
 
 /** A provider behind the gateway. */
@@ -15,6 +16,8 @@ export interface Upstream {
   headers: Record<string, string>;
   hasKey: boolean;
   credential: Credential;
+  /** The search for its credentials in its answers. */
+  hidden: HiddenSecrets;
   /** The headers of clients that the config adds to those that pass. */
   passedHeaders: HeaderNames | undefined;
   /** The treatment of a stream whose client has left: `abort` stops the provider's meter, `drain` reads it to its end. */
@@ -60,6 +63,7 @@ function readUpstream(
     headers: { ...headers, ...(apiKey !== undefined && credentials(family, apiKey)) },
     hasKey: apiKey !== undefined,
     credential: credentialOf(provider, sources),
+    hidden: hideSecrets(provider, sources),
     passedHeaders: passHeaders && namesOf(passHeaders.join(" ").toLowerCase()),
     onDisconnect: onDisconnect ?? (ABORTING.has(provider) ? "abort" : "drain"),
   };

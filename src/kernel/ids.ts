@@ -73,16 +73,8 @@ export function createIds(clock: Pick<Clock, "now">, randomBytes = secureRandomB
   };
 }
 
-const pool = new Uint8Array(1_024);
-let used = pool.length;
-
-/** Returns random bytes, each of them once. Many are drawn together, since a draw takes as long as all else of an id. */
 function secureRandomBytes(length: number): Uint8Array {
-  if (used + length > pool.length) {
-    crypto.getRandomValues(pool);
-    used = 0;
-  }
-  return pool.subarray(used, used += length);
+  return crypto.getRandomValues(new Uint8Array(length));
 }
 
 /** Creates ids for tests: `run_0001`, `call_0002`, … */
