@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import { parquetReadObjects } from "#dev/hyparquet.ts";
 import { exportCharges } from "../src/bills/exports/files/mod.ts";
+import { toCsv } from "../src/bills/exports/files/table_file.ts";
 import { readCharges } from "../src/bills/exports/mod.ts";
 import type { ExportCell } from "../src/contract/exports.ts";
 import type { FocusVersion } from "../src/contract/values.ts";
@@ -16,7 +17,9 @@ import { dialectKinds } from "./harness/databases.ts";
 import { memoryTarget } from "./harness/memory_target.ts";
 import { modelCall } from "./harness/model_calls.ts";
 import { anyDetailedUsage, anyRates } from "./harness/price_arbitraries.ts";
-import { isThorough } from "./harness/thorough.ts";
+import { inDirectory } from "./harness/in_directory.ts";
+import { said } from "./harness/node.ts";
+import { cases, isThorough } from "./harness/thorough.ts";
 
 const FROM = Date.parse("2026-10-01T00:00:00Z");
 const TO = Date.parse("2026-11-01T00:00:00Z");
@@ -222,6 +225,36 @@ const spread = (count: number, fields: Partial<ModelCall> = {}) =>
     (_, index) =>
       modelCall({ callId: `call_${index}`, at: FROM + index * HOUR / 4, priceSource: "provider", ...fields }),
   );
+
+/** By Python 3.11 or later: `pip install focus-data-toolkit==0.14.1`, which the gate doesn't have. */
+const TOOLKIT = "focus-toolkit";
+const missing = await said(TOOLKIT, ["version"]).then(
+  () => "",
+  () => ` (skipped: ${TOOLKIT} is not on the PATH)`,
+);
+
+Deno.test({
+  name: `FOCUS's toolkit finds no fault in any month of charges, and finds one that is made${missing}`,
+  ignore: missing !== "",
+  fn: () =>
+    inDirectory((folder) =>
+      fc.assert(
+        fc.asyncProperty(anyMonth, fc.boolean(), async ([cards, month], perCall) => {
+          await using ledger = await openLedger(month.map((one, index) => toCall(cards, one, index)));
+          const { rows, columns } = await chargesOf(ledger.ctx, { perCall });
+          const file = `${folder}/focus.csv`;
+          const validate = async (change: (row: Row) => Row) => {
+            const cells = rows.map(change).map((row) => columns.map((name) => row[name]!));
+            await Deno.writeTextFile(file, toCsv([columns, ...cells]));
+            return await said(TOOLKIT, ["validate", "--dataset", "cost-and-usage", file]);
+          };
+          assert.match(await validate((row) => row), /lint OK \(STRUCTURAL_VALID, SEMANTIC_VALID\)/);
+          await assert.rejects(validate((row) => ({ ...row, ChargeCategory: "Usages" })));
+        }),
+        { numRuns: cases(3) },
+      )
+    ),
+});
 
 Deno.test("pages of charges are the same rows as one page, and a key of one agent gets its own", async () => {
   await using ledger = await openLedger([
