@@ -183,10 +183,22 @@ Deno.test("one channel has one notification in flight at a time, in the order in
   assert.deepEqual(ops.sent.map(({ notification }) => notification.data.run_id), runs);
 });
 
+/** Inserts alerts for the channel "ops" at once, as of a run each. */
+const putAlerts = ({ core: { store, clock } }: Awaited<ReturnType<typeof open>>, count: number) =>
+  store.write([{
+    sql: `INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity,
+        value_nano_usd, triggered_at, is_test, channels)
+      SELECT 'alert_' || j.key, 'rule_x', 'x', 'per_run_usd', 1, 'warning', 1, ?1, 0, '[["ops","custom",0]]'
+      FROM json_each(?2) j`,
+    args: [clock.now(), JSON.stringify(Array(count).fill(0))],
+  }]);
+
 Deno.test("the history keeps the newest 500 alerts, and older ones with pending deliveries", async () => {
   const ops = recordingChannel("ops", { answers: [passing, { ok: true }] });
   await using purser = await open([ops]);
-  for (let run = 0; run < 510; run++) await purser.run({ model: "demo:echo" }, "hello");
+  await purser.run({ model: "demo:echo" }, "hello");
+  await putAlerts(purser, 509);
+  purser.core.wakeDispatcher([]);
   await until(async () =>
     (await outbox(purser, "ops")).filter(({ status }) => status === "pending").length === 1
   );
@@ -265,17 +277,9 @@ Deno.test("a log that can't be written stops neither runs nor deliveries", async
 Deno.test("a backlog is kept whole until it is delivered, then its newest 500", async () => {
   const ops = recordingChannel("ops");
   await using purser = await open([ops], { rules: [] });
-  const { store, query, clock } = purser.core;
-  const put = (count: number) =>
-    store.write([{
-      sql: `INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity,
-          value_nano_usd, triggered_at, is_test, channels)
-        SELECT 'alert_' || j.key, 'rule_x', 'x', 'per_run_usd', 1, 'warning', 1, ?1, 0, '[["ops","custom",0]]'
-        FROM json_each(?2) j`,
-      args: [clock.now(), JSON.stringify(Array(count).fill(0))],
-    }]);
+  const { query } = purser.core;
   const kept = async () => (await query.select().from(tables.alerts)).length;
-  await put(1_200);
+  await putAlerts(purser, 1_200);
   assert.equal(await kept(), 1_200);
   purser.core.wakeDispatcher([]);
   await ops.until(1_200);

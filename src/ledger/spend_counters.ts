@@ -49,11 +49,12 @@ export function countersOf(entry: string): string {
       row("day", scope, day, where),
       row("lifetime", scope, "0", where),
     ]),
-    ...WINDOW_KINDS.map((kind) =>
-      `SELECT '${kind}', shaped.scope, ${
-        startsOf(kind, at)
-      }, shaped.cost_nano_usd, ${at} FROM call_scopes shaped WHERE shaped.position = ${entry}.position AND shaped.scope IS NOT NULL AND shaped.cost_nano_usd <> 0`
-    ),
+    // The view once, since all that books a call compiles this.
+    `SELECT w.kind, shaped.scope, w.start, shaped.cost_nano_usd, ${at} FROM call_scopes shaped ${ORDERED_JOIN} (${
+      WINDOW_KINDS.map((kind) => `SELECT '${kind}' AS kind, ${startsOf(kind, at)} AS start`).join(
+        " UNION ALL ",
+      )
+    }) w ON true WHERE shaped.position = ${entry}.position AND shaped.scope IS NOT NULL AND shaped.cost_nano_usd <> 0`,
   ].join("\nUNION ALL ");
 }
 

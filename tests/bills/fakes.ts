@@ -288,7 +288,7 @@ export const FAKE_BILLS: readonly FakeBill[] = [
     extended: '"userEmail":',
     sum: "0.105",
     revisedSum: "0.12",
-    lines: 8,
+    lines: 10,
   },
 ];
 

@@ -80,7 +80,7 @@ Deno.test("a source that two modules define is refused", async () => {
   const make: BillSourceModule = ({ defineBillSource, readTable }) =>
     defineBillSource({
       ...{ name: "acme", title: "Acme", seen: "2026", provider: null, delayMs: 0, finalAfterDays: 1 },
-      ...{ countsBy: "unknown", mapping: 1, holes: [], series: ["cost"] },
+      ...{ mapping: 1, holes: [], series: ["cost"] },
       readFile: (file) => readTable(file, () => () => undefined),
     });
   const load = () => Promise.resolve({ default: make });

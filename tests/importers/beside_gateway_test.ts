@@ -7,6 +7,7 @@ import { listCosts, type ModelCall } from "../../src/ledger/mod.ts";
 import { createBooking, type TestBooking } from "../harness/booking.ts";
 import { checkTotals } from "../harness/check_books.ts";
 import { databaseKinds } from "../harness/databases.ts";
+import { isThorough } from "../harness/thorough.ts";
 import { fixedClock } from "../../src/kernel/clock.ts";
 import { gatewayCall } from "../harness/sightings.ts";
 
@@ -43,7 +44,7 @@ const sumOf = (calls: readonly Pick<Sighting, "usage">[]) => [
 
 for (const [name, load] of Object.entries(IMPORTERS)) {
   const folder = new URL(`../fixtures/logs/${name}`, import.meta.url).pathname;
-  for (const { name: title, files } of readFixtures(folder)) {
+  for (const [index, { name: title, files }] of readFixtures(folder).entries()) {
     Deno.test(`${name}: each call of ${title} that the gateway has booked is one row, in any order`, async () => {
       const { calls } = createMemoryImport((await load()).default).read(files);
       const merged = mergeCalls(calls);
@@ -61,15 +62,16 @@ for (const [name, load] of Object.entries(IMPORTERS)) {
           await sightCalls(ctx, { source: "log", name, agentId: name, machine: "laptop" }, [call]);
         }
       };
-      for (
-        const order of [
-          [gateway(0), log("laptop")],
-          [log("laptop"), gateway(0)],
-          [gateway(0, half), log("laptop"), gateway(half)],
-          [gateway(0), lastFirst],
-          [lastFirst, gateway(0)],
-        ]
-      ) {
+      const orders = [
+        [gateway(0), log("laptop")],
+        [log("laptop"), gateway(0)],
+        [gateway(0, half), log("laptop"), gateway(half)],
+        [gateway(0), lastFirst],
+        [lastFirst, gateway(0)],
+      ];
+      // In the gate, neighbouring fixtures have two orders each, and together all.
+      const tried = isThorough ? orders : [0, 2].map((of) => orders[(2 * index + of) % orders.length]!);
+      for (const order of tried) {
         await using database = await memory.create();
         const ctx = await createBooking(await database.open(), {
           clock: fixedClock("2027-01-01T00:00:00.000Z"),

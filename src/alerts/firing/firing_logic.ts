@@ -18,15 +18,17 @@ import {
 import { indexedBy, type Logic, ORDERED_JOIN, rowTrigger, SKIP_ROW } from "../../store/mod.ts";
 import {
   counterClockLogic,
-  endOver,
-  firedOfSubjects,
+  DECIDE_WINDOW,
   HAS_SUBJECT_RULES,
+  hourOf,
   IS_COUNTER_RESTING,
   isOfSubjects,
   REST_COUNTER,
   type SubjectWindow,
+  WINDOW_COLUMNS,
+  windowsOfSubjects,
 } from "./subject_rules.ts";
-import { firedInZones, HAS_CALENDARS, zonedEnd } from "./zoned_rules.ts";
+import { HAS_CALENDARS, windowsInZones, zonedEnd } from "./zoned_rules.ts";
 
 /*
  * The definition of an alert's firing, as triggers: they run in the commit that books the calls, over a remote database
@@ -62,11 +64,16 @@ const isDecided = (amount: string) => `(NEW.adjusts IS NULL OR (NEW.stands = NEW
 const IS_DECIDED = isDecided("NEW.cost_nano_usd");
 const IS_DECIDED_OF_SUBJECTS = isDecided("s.cost_nano_usd");
 
-/** A call to decide, as of a time: views without rows, whose INSERT triggers decide by all rules, and by those of subjects and zones. */
-const DECISIONS: readonly Logic[] = ["decisions", "subject_decisions"].map((name) => ({
+/** A call to decide, as of a time, and a window of it: views without rows, whose INSERT triggers decide. */
+const DECISIONS: readonly Logic[] = Object.entries({
+  decisions: "",
+  subject_decisions: "",
+  window_decisions:
+    `, '' AS type, '' AS scope, '' AS shape, '' AS calendar, at AS amount, at AS value, '' AS claim, at AS start`,
+}).map(([name, more]) => ({
   name,
   sql: `CREATE VIEW ${name} AS SELECT ${DECIDED_COLUMNS.join(", ")},
-  at AS now, '' AS alert_prefix, '' AS channels FROM calls WHERE false`,
+  at AS now, '' AS alert_prefix, '' AS channels${more} FROM calls WHERE false`,
 }));
 const DECISION = [...DECIDED_COLUMNS, "now", "alert_prefix", "channels"];
 
@@ -164,19 +171,13 @@ const SCOPES = [`'${ALL_CALLS}'`, ...RULED.map((kind) => scopeSql(kind, columnOf
 
 /** The windows of time, for rules of subjects. */
 const OF_SUBJECTS: readonly SubjectWindow[] = WINDOWS.filter(({ type }) => !/run|session/.test(type)).map((
-  { type, isTouched, value, claim, start },
-) =>
-  type === "per_hour_usd"
-    ? {
-      type,
-      isTouched,
-      atMost: (scope) => HOUR.atMost(scope),
-      exactly: (scope) => HOUR.exactly(scope, isOfSubjects, amountIn(scope, "c")),
-      claim,
-      start,
-    }
-    : { type, isTouched, atMost: value, claim, start }
-);
+  { value, ...window },
+) => ({
+  ...window,
+  value: window.type === "per_hour_usd"
+    ? hourOf(HOUR.atMost("s.scope"), HOUR.exactly("s.scope", isOfSubjects, amountIn("s.scope", "c")))
+    : value("s.scope"),
+}));
 
 /** SQL for the rules of a type that fire; it reads only windows of scopes with an armed rule. */
 function fired({ type, isTouched, value, claim, start }: Window): string {
@@ -213,25 +214,23 @@ ${countersOf("NEW")}
   } WHERE ${HAS_SUBJECT_RULES} OR ${HAS_CALENDARS};`,
 });
 
-/** A part of its own, since the work of so many statements costs each call, also where they find no row. */
+/**
+ * Parts of their own, since the work of so many statements costs each call, also where they find no row; and SQLite compiles triggers
+ * for each connection that books a call, so that what a call has once is one row for all windows.
+ */
 const DECIDE_SUBJECTS = rowTrigger({
   name: "decide_subjects",
   event: "INSTEAD OF INSERT ON subject_decisions",
-  body: `${
-    endOver(
-      (scope) =>
-        `${HOUR.exactly(scope, isOfSubjects, amountIn(scope, "c"))} - coalesce(${amountIn(scope, "NEW")}, 0)`,
-      `${IS_DECIDED} AND NEW.at >= ${HOUR.from}`,
-    )
-  }
-  INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
-    agent_id, session_id, run_id, "window", window_start, triggered_at, channels, call_position, key_id, scope, calendar)
-  ${
-    [
-      ...firedOfSubjects(OF_SUBJECTS, IS_DECIDED_OF_SUBJECTS),
-      ...firedInZones(SCOPES, IS_DECIDED, IS_DECIDED_OF_SUBJECTS),
-    ].join("\n  UNION ALL ")
-  };`,
+  body: `INSERT INTO window_decisions (${[...DECISION, ...WINDOW_COLUMNS]})
+  SELECT ${DECISION.map((column) => `NEW.${column}`)}, ${WINDOW_COLUMNS.map((column) => `w.${column}`)} FROM (
+  ${windowsOfSubjects(OF_SUBJECTS, IS_DECIDED_OF_SUBJECTS)}
+  UNION ALL ${windowsInZones(SCOPES, IS_DECIDED, IS_DECIDED_OF_SUBJECTS)}) w;`,
+});
+
+const DECIDE_WINDOWS = rowTrigger({
+  name: "decide_window",
+  event: "INSTEAD OF INSERT ON window_decisions",
+  body: DECIDE_WINDOW,
 });
 
 const CLAIM = rowTrigger({
@@ -300,6 +299,7 @@ export const firingLogic: readonly Logic[] = [
   ...FIRE,
   ...TRIM,
   ...counterClockLogic,
+  ...DECIDE_WINDOWS,
   ...DECIDE_SUBJECTS,
   ...DECIDE,
 ];

@@ -8,13 +8,12 @@ import { indexedBy, type Logic, ORDERED_JOIN, rowTrigger } from "../../store/mod
  * such a rule, all of this is left out.
  */
 
-/** The window of a threshold type, for one call, as of rules in general. */
+/** The window of a threshold type, for one call. */
 export interface SubjectWindow {
   type: string;
   isTouched: string;
-  /** SQL for the spend in it, or for more than that, in nano-USD; and for the exact spend where that is dear to read. */
-  atMost: (scope: string) => string;
-  exactly?: (scope: string) => string;
+  /** SQL for the spend in it, in nano-USD, of a scope `s` that a rule measures. */
+  value: string;
   claim: string;
   start: string;
 }
@@ -24,85 +23,113 @@ export const ALL = "LIMIT 9223372036854775807";
 
 /** SQL for the scopes of the call that is decided. */
 export const SCOPES_OF_SUBJECTS = "call_scopes s WHERE s.position = NEW.position AND s.scope IS NOT NULL";
-const SCOPES = `FROM ${SCOPES_OF_SUBJECTS}`;
 
 /** SQL for whether an entry `c` of the ledger is in the scope of subjects. */
 export const isOfSubjects = (scope: string) => isShaped("c", scope);
 
-/** The rules with one counter `s`, and those with one for each value. */
+/** The rules with one counter, and those with one for each value, of a scope and its shape. */
 export const SINGLE = {
   index: indexedBy("alert_rules_armed"),
   // The first condition is that of the index, the range the one of scopes by a shape.
   exists: `r.is_armed = 1 AND r.scope >= '${BY} ' AND r.scope < '${BY}!'`,
-  matches: (type: string) => `r.is_armed = 1 AND r.scope = s.scope AND r.threshold_type = '${type}'`,
+  matches: (of: string) => `r.is_armed = 1 AND r.scope = ${of}.scope`,
 };
 export const EACH = {
   index: indexedBy("alert_rules_each"),
   exists: "r.enabled = 1 AND r.shape IS NOT NULL",
-  matches: (type: string) =>
-    `r.enabled = 1 AND r.shape IS NOT NULL AND r.shape = s.shape AND r.threshold_type = '${type}'
-  AND (r.scope IN ('', NEW.agent_id) OR EXISTS (SELECT 1 FROM call_scopes o
+  matches: (of: string) => `r.enabled = 1 AND r.shape IS NOT NULL AND r.shape = ${of}.shape`,
+};
+const KINDS = [SINGLE, EACH];
+
+/** SQL for whether a rule with one counter for each value measures the call in a window: it has no rule of its own. */
+const MEASURES_EACH = `(r.scope IN ('', NEW.agent_id) OR EXISTS (SELECT 1 FROM call_scopes o
     WHERE o.position = NEW.position AND o.scope = r.scope))
   AND (r.each IS NULL OR NOT EXISTS (SELECT 1 FROM alert_rules o ${indexedBy("alert_rules_named")}
     WHERE o.enabled = 1 AND o.shape IS NULL AND o.threshold_type = r.threshold_type
-      AND o.scope = CASE s.shape WHEN 'agent' THEN NEW.agent_id ELSE s.scope END))`,
-};
+      AND o.scope = CASE NEW.shape WHEN 'agent' THEN NEW.agent_id ELSE NEW.scope END))`;
+
+const anyRule = (index: string, condition: string) =>
+  `EXISTS (SELECT 1 FROM alert_rules r ${indexedBy(index)} WHERE ${condition})`;
 
 /** SQL for whether there is such a rule. */
-export const HAS_SUBJECT_RULES = `(EXISTS (SELECT 1 FROM alert_rules r ${SINGLE.index} WHERE ${SINGLE.exists})
-  OR EXISTS (SELECT 1 FROM alert_rules r ${EACH.index} WHERE ${EACH.exists})
-  OR EXISTS (SELECT 1 FROM alert_rules r ${
-  indexedBy("alert_rules_over")
-} WHERE r.is_over = 1 AND r.scope >= '${BY} ' AND r.scope < '${BY}!'))`;
+export const HAS_SUBJECT_RULES = `(${anyRule("alert_rules_armed", SINGLE.exists)}
+  OR ${anyRule("alert_rules_each", EACH.exists)}
+  OR ${anyRule("alert_rules_over", `r.is_over = 1 AND r.scope >= '${BY} ' AND r.scope < '${BY}!'`)})`;
 
-/** SQL for the rules of a kind and window that fire. */
-function firedBy(
-  { index, exists, matches }: typeof SINGLE,
-  { type, isTouched, atMost, exactly, claim, start }: SubjectWindow,
-  isDecided: string,
-): string {
-  const spent = `SELECT s.scope, s.shape, ${
-    atMost("s.scope")
-  } AS value ${SCOPES} AND ${isDecided} AND ${isTouched}
-    AND EXISTS (SELECT 1 FROM alert_rules r ${index} WHERE ${exists}) ${ALL}`;
-  const candidates = exactly === undefined ? spent : `SELECT s.scope, s.shape, CASE WHEN EXISTS (
-      SELECT 1 FROM alert_rules r ${index} WHERE ${matches(type)} AND r.threshold_nano_usd <= s.value
-    ) THEN ${exactly("s.scope")} ELSE -1 END AS value FROM (${spent}) s ${ALL}`;
-  return `SELECT NEW.alert_prefix || lower(hex(randomblob(6))), r.rule_id, r.name, r.threshold_type,
-  r.threshold_nano_usd, r.severity, s.value, NEW.agent_id, NEW.session_id, NEW.run_id,
-  s.scope || '@' || ${claim}, ${start}, NEW.now, NEW.channels, NEW.position, NEW.key_id, s.scope, NULL
-FROM (${candidates}) s
-${ORDERED_JOIN} alert_rules r ${index} ON ${
-    matches(type)
-  } AND r.calendar IS NULL AND r.threshold_nano_usd <= s.value`;
-}
+/** SQL for whether a rule for the rolling hour, or a counter of one, has fired for a scope `s` and waits until that has fallen below. */
+const IS_OVER = `(${anyRule("alert_rules_over", "r.is_over = 1 AND r.scope = s.scope")}
+    OR EXISTS (SELECT 1 FROM alert_rule_counters o ${indexedBy("alert_rule_counters_over")}
+      WHERE o.is_over = 1 AND o.scope = s.scope))`;
+
+const ofType = ({ matches }: typeof SINGLE, type: string) =>
+  `${matches("s")} AND r.threshold_type = ${type} AND r.calendar IS NULL`;
+
+/** SQL for the spend of the hour of a scope `s`: where no rule can have reached it, that is never read exactly, and -1. */
+export const hourOf = (atMost: string, exactly: string): string =>
+  `CASE WHEN ${IS_OVER} OR ${atMost} >= min(${
+    KINDS.map((kind) =>
+      `coalesce((SELECT min(r.threshold_nano_usd) FROM alert_rules r ${kind.index} WHERE ${
+        ofType(kind, "'per_hour_usd'")
+      }), 9223372036854775807)`
+    )
+  }) THEN ${exactly} ELSE -1 END`;
 
 /** The window of a rule per session: all calls of a session that are of the subjects. */
 const SESSION: SubjectWindow = {
   type: "per_session_usd",
   isTouched: "NEW.session_id IS NOT NULL",
-  atMost: (scope) => counterValue("lifetime", scope),
+  value: counterValue("lifetime", "s.scope"),
   claim: "'per_session_usd'",
   start:
     "(SELECT f.first_at FROM spend_counters f WHERE f.kind = 'lifetime' AND f.scope = s.scope AND f.start = 0)",
 };
 
-/** SQL for the alerts of these rules, for the windows of time and that of a session. */
-export const firedOfSubjects = (windows: readonly SubjectWindow[], isDecided: string): string[] =>
-  [SESSION, ...windows].flatMap((window) => [SINGLE, EACH].map((kind) => firedBy(kind, window, isDecided)));
+/** SQL for the windows of the call that such rules measure, those of time and that of a session, as rows of `WINDOW_COLUMNS`. */
+export function windowsOfSubjects(ofTime: readonly SubjectWindow[], isDecided: string): string {
+  const windows = [SESSION, ...ofTime];
+  const byType = (column: "value" | "claim" | "start") =>
+    `CASE t.type ${windows.map((one) => `WHEN '${one.type}' THEN ${one[column]}`).join(" ")} END`;
+  const touched = windows.map(({ type, isTouched }) => `SELECT '${type}' AS type WHERE ${isTouched}`);
+  return `SELECT t.type, s.scope, s.shape, NULL AS calendar, s.cost_nano_usd AS amount, ${
+    byType("value")
+  } AS value,
+    s.scope || '@' || ${byType("claim")} AS claim, ${byType("start")} AS start
+  FROM (SELECT s.scope, s.shape, s.cost_nano_usd FROM ${SCOPES_OF_SUBJECTS} AND ${isDecided} ${ALL}) s
+  ${ORDERED_JOIN} (${touched.join(" UNION ALL ")}) t ON ${
+    KINDS.map((kind) => `EXISTS (SELECT 1 FROM alert_rules r ${kind.index} WHERE ${ofType(kind, "t.type")})`)
+      .join(" OR ")
+  } OR t.type = 'per_hour_usd' AND ${IS_OVER}`;
+}
+
+/** The columns of a window of the call besides those of the call itself. */
+export const WINDOW_COLUMNS = ["type", "scope", "shape", "calendar", "amount", "value", "claim", "start"];
+
+/** SQL for the rules that fire for a window of the call. */
+const FIRED = [[SINGLE, "true"] as const, [EACH, MEASURES_EACH] as const].map((
+  [{ index, matches }, measures],
+) =>
+  `SELECT NEW.alert_prefix || lower(hex(randomblob(6))), r.rule_id, r.name, r.threshold_type, r.threshold_nano_usd, r.severity,
+    NEW.value, NEW.agent_id, NEW.session_id, NEW.run_id, NEW.claim, NEW.start, NEW.now, NEW.channels, NEW.position, NEW.key_id,
+    CASE WHEN NEW.shape IS NULL THEN NULL ELSE NEW.scope END, NEW.calendar
+  FROM alert_rules r ${index} WHERE ${matches("NEW")} AND r.threshold_type = NEW.type
+    AND r.calendar IS NOT DISTINCT FROM NEW.calendar AND r.threshold_nano_usd <= NEW.value AND ${measures}`
+);
 
 /**
- * SQL for the rules that fired for the rolling hour and wait until it has fallen below: those for which it has, without the call that is
- * decided. `spent` is SQL for the exact spend of the hour.
+ * SQL that decides a window of the call: it ends the wait of the rules for the rolling hour that fired and are below again without this
+ * call, and fires those whose threshold is reached.
  */
-export const endOver = (spent: (scope: string) => string, condition: string): string =>
-  `UPDATE alert_rules SET is_over = 0, is_armed = CASE WHEN coalesce(rests_until, 0) <= NEW.now THEN 1 ELSE 0 END
-  WHERE is_over = 1 AND enabled = 1 AND scope IN (SELECT s.scope ${SCOPES}) AND ${condition}
-    AND threshold_nano_usd > ${spent("alert_rules.scope")};
+export const DECIDE_WINDOW = `UPDATE alert_rules SET is_over = 0,
+    is_armed = CASE WHEN coalesce(rests_until, 0) <= NEW.now THEN 1 ELSE 0 END
+  WHERE is_over = 1 AND enabled = 1 AND scope = NEW.scope AND NEW.type = 'per_hour_usd'
+    AND threshold_nano_usd > NEW.value - coalesce(NEW.amount, 0);
   UPDATE alert_rule_counters SET is_over = 0
-  WHERE is_over = 1 AND scope IN (SELECT s.scope ${SCOPES}) AND ${condition}
+  WHERE is_over = 1 AND scope = NEW.scope AND NEW.type = 'per_hour_usd'
     AND EXISTS (SELECT 1 FROM alert_rules r WHERE r.rule_id = alert_rule_counters.rule_id AND r.enabled = 1
-      AND r.threshold_nano_usd > ${spent("alert_rule_counters.scope")});`;
+      AND r.threshold_nano_usd > NEW.value - coalesce(NEW.amount, 0));
+  INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
+    agent_id, session_id, run_id, "window", window_start, triggered_at, channels, call_position, key_id, scope, calendar)
+  ${FIRED.join("\n  UNION ALL ")};`;
 
 /** SQL for whether the counter of a rule `r` with many has fired, and its cooldown has not passed. */
 export const IS_COUNTER_RESTING = `r.shape IS NOT NULL AND EXISTS (SELECT 1 FROM alert_rule_counters c

@@ -10,7 +10,7 @@ import {
   sumOfKind,
   windowEnd,
 } from "../../ledger/mod.ts";
-import { indexedBy, isAfter, NOT_INDEXED, ORDERED_JOIN, wide } from "../../store/mod.ts";
+import { isAfter, NOT_INDEXED, ORDERED_JOIN, wide } from "../../store/mod.ts";
 import { ALL, EACH, SCOPES_OF_SUBJECTS, SINGLE } from "./subject_rules.ts";
 
 /*
@@ -19,7 +19,7 @@ import { ALL, EACH, SCOPES_OF_SUBJECTS, SINGLE } from "./subject_rules.ts";
  * calendar in use, nothing of this reads a rule.
  */
 
-const TYPES = ["per_day_usd", "per_month_usd"] as const;
+const TYPES = "'per_day_usd', 'per_month_usd'";
 
 /** SQL for the spend of a scope in a window of a calendar: its counters, and of a zone the calls after them up to this one. */
 function spentIn(
@@ -40,49 +40,35 @@ function spentIn(
 /** SQL for whether windows of a calendar are in use. */
 export const HAS_CALENDARS = "EXISTS (SELECT 1 FROM calendars)";
 
-/** The rules over all calls or those of an agent, whose scopes the trigger knows. */
-const plain = (scopes: readonly string[]) => ({
-  index: indexedBy("alert_rules_armed"),
-  scopes: `(${
-    scopes.map((scope) => `SELECT ${scope} AS scope, NULL AS shape`).join(" UNION ALL ")
-  }) s WHERE true`,
-  matches: (type: string) => `r.is_armed = 1 AND r.scope = s.scope AND r.threshold_type = '${type}'`,
-  claim: "",
-  measured: "NULL",
-});
-const OF_SUBJECTS = [SINGLE, EACH].map(({ index, matches }) => ({
-  ...{ index, matches, scopes: SCOPES_OF_SUBJECTS },
-  claim: "s.scope || '@' || ",
-  measured: "s.scope",
-}));
-
-/** SQL for the alerts of these rules; `scopes` are SQL for those of the call that is decided, of rules over all calls or an agent. */
-export const firedInZones = (
-  scopes: readonly string[],
+/**
+ * SQL for the windows of calendars that rules measure, as rows of `WINDOW_COLUMNS`; `plain` are SQL for the scopes of the call that is
+ * decided, of rules over all calls or an agent.
+ */
+export function windowsInZones(
+  plain: readonly string[],
   isDecided: string,
   isDecidedOfSubjects: string,
-): string[] =>
-  [
-    { ...plain(scopes), isDecided },
-    ...OF_SUBJECTS.map((kind) => ({ ...kind, isDecided: isDecidedOfSubjects })),
-  ].flatMap((kind) =>
-    TYPES.map((type) => {
-      const matches = `${kind.matches(type)} AND r.calendar IS NOT NULL`;
-      const windows = `SELECT DISTINCT s.scope, s.shape, r.calendar, ${
-        startIn("r.calendar", "NEW.at")
-      } AS starts, ${windowEnd("r.calendar", "''", "NEW.at")} AS ends
-    FROM (SELECT s.scope, s.shape FROM ${kind.scopes} AND ${kind.isDecided} AND ${HAS_CALENDARS} ${ALL}) s
-    ${ORDERED_JOIN} alert_rules r ${kind.index} ON ${matches} AND NEW.at >= ${
-        startIn("r.calendar", "NEW.now")
-      } ${ALL}`;
-      const window = { calendar: "s.calendar", from: "s.starts", to: "s.ends" };
-      return `SELECT NEW.alert_prefix || lower(hex(randomblob(6))), r.rule_id, r.name, r.threshold_type,
-  r.threshold_nano_usd, r.severity, s.value, NEW.agent_id, NEW.session_id, NEW.run_id,
-  ${kind.claim}'${type}:' || s.starts, s.starts, NEW.now, NEW.channels, NEW.position, NEW.key_id, ${kind.measured}, s.calendar
-FROM (SELECT s.*, ${spentIn("s.scope", window)} AS value FROM (${windows}) s ${ALL}) s
-${ORDERED_JOIN} alert_rules r ${kind.index} ON ${matches} AND r.calendar = s.calendar AND r.threshold_nano_usd <= s.value`;
-    })
+): string {
+  const ofSubjects =
+    `SELECT s.scope, s.shape FROM ${SCOPES_OF_SUBJECTS} AND ${isDecidedOfSubjects} AND ${HAS_CALENDARS}`;
+  const ofRules = plain.map((scope) =>
+    `SELECT ${scope} AS scope, NULL AS shape WHERE ${isDecided} AND ${HAS_CALENDARS}`
   );
+  const kinds = [{ kind: SINGLE, scopes: [...ofRules, ofSubjects] }, { kind: EACH, scopes: [ofSubjects] }];
+  const windows = kinds.map(({ kind: { index, matches }, scopes }) =>
+    `SELECT r.threshold_type AS type, s.scope, s.shape, r.calendar, ${
+      startIn("r.calendar", "NEW.at")
+    } AS start,
+      ${windowEnd("r.calendar", "''", "NEW.at")} AS "end"
+    FROM (SELECT s.scope, s.shape FROM (${scopes.join(" UNION ALL ")}) s ${ALL}) s
+    ${ORDERED_JOIN} alert_rules r ${index} ON ${matches("s")} AND r.threshold_type IN (${TYPES})
+      AND r.calendar IS NOT NULL AND NEW.at >= ${startIn("r.calendar", "NEW.now")}`
+  );
+  const window = { calendar: "s.calendar", from: "s.start", to: `s."end"` };
+  return `SELECT s.type, s.scope, s.shape, s.calendar, NULL AS amount, ${spentIn("s.scope", window)} AS value,
+    CASE WHEN s.shape IS NULL THEN '' ELSE s.scope || '@' END || s.type || ':' || s.start AS claim, s.start
+  FROM (${windows.join(" UNION ")}) s`;
+}
 
 /** SQL for the end of the window of the calendar of a rule that has fired, or 0 for those of UTC. */
 export const zonedEnd = (calendar: string, start: string): string =>

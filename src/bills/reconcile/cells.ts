@@ -71,6 +71,8 @@ export interface Cell {
   doubtful: number;
   bookedNanoUsd: bigint;
   callId?: string | undefined;
+  /** The parts of each call, where they are known one by one. */
+  singles?: Map<string, Map<string, OurPart>>;
   /** The differences without a cause yet: the quantity of the bill less that of the ledger. */
   rest: Map<string, MicroUnits>;
   moved: Moved[];
@@ -82,7 +84,13 @@ export interface Cell {
 export class Cells {
   readonly all = new Map<string, Cell>();
 
-  constructor(readonly widthMs: number, readonly origin: number, readonly grain: Grain) {}
+  /** Keeps each call that is added, too, if they are few. */
+  constructor(
+    readonly widthMs: number,
+    readonly origin: number,
+    readonly grain: Grain,
+    readonly keeps = false,
+  ) {}
 
   /** Returns the start of the bucket of a time. */
   bucketOf(at: number): number {
@@ -139,9 +147,13 @@ export class Cells {
     cell.doubtful += number * calls.doubtful;
     cell.bookedNanoUsd += sign * calls.bookedNanoUsd;
     cell.callId = cell.calls === 1 ? calls.callId : undefined;
+    const single: Cell["ours"] | undefined = this.keeps ? new Map() : undefined;
     for (const { part, quantity, amount, unpriced = 0n } of calls.parts) {
       addPart(cell.ours, foldOf(part), sign * quantity, sign * amount, sign * unpriced);
+      if (single) addPart(single, foldOf(part), quantity, amount);
     }
+    if (sign < 0n) cell.singles?.delete(calls.callId!);
+    else if (single) (cell.singles ??= new Map()).set(calls.callId!, single);
   }
 }
 

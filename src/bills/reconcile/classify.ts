@@ -3,6 +3,7 @@ import { toIso } from "../../kernel/clock.ts";
 import type { BillCategory } from "../../contract/values.ts";
 import { type Cell, explain, REQUESTS } from "./cells.ts";
 import { MICRO } from "./exact.ts";
+import { findCalls } from "./find_calls.ts";
 
 /** The facts that hold for all cells. */
 export interface Known {
@@ -74,13 +75,20 @@ export function causeOfLine(cell: Cell, part: string, known: Known): Explained |
   ];
 }
 
+const DIRECTIONS = ["input_tokens", "output_tokens"];
+
 /** Explains what is left of the quantities of a cell. What nothing explains stays `unexplained`. */
 export function explainRest(cell: Cell, known: Known): void {
   const { rest, calls, doubtful } = cell;
   const requests = rest.get(REQUESTS) ?? 0n;
   const hasRequests = cell.bill.has(REQUESTS);
-  for (const [part, quantity] of [...rest]) {
-    if (part === REQUESTS) continue;
+  const parts = [...rest].filter(([part]) => part !== REQUESTS);
+  const isLess = parts.length > 0 && parts.every(([, quantity]) => quantity < 0n);
+  const missing = isLess && (requests < 0n || !hasRequests) ? missingCalls() : "none";
+  // A bill without requests has more or fewer calls if it has more or less of each direction.
+  const areCalls = !hasRequests && (isLess || parts.every(([, quantity]) => quantity > 0n)) &&
+    DIRECTIONS.every((part) => rest.has(part) || !(cell.bill.has(part) || cell.ours.has(part)));
+  for (const [part, quantity] of parts) {
     const [cause, evidence] = quantity > 0n ? moreBilled(part) : lessBilled();
     explain(cell, part, quantity, cause, evidence);
   }
@@ -92,14 +100,31 @@ export function explainRest(cell: Cell, known: Known): void {
     if (hasRequests && requests > 0n && BigInt(doubtful) * MICRO < requests) {
       return ["bypass", `the bill has ${requests / MICRO} more requests`];
     }
-    return doubtful > 0 ? ["lost", doubtfulText()] : ["unexplained", sameRequests()];
+    if (doubtful > 0) return ["lost", doubtfulText()];
+    return areCalls
+      ? ["bypass", "more input and output; the bill counts no requests"]
+      : ["unexplained", sameRequests()];
   }
 
   function lessBilled(): Explained {
     if (isLate(cell, known)) return lateCause(cell, known);
-    if (requests < 0n) return ["not_billed", `the bill has ${-requests / MICRO} fewer requests`];
+    const less = Array.isArray(missing) ? `less by what ${missing.join(", ")} had` : "less input and output";
+    if (requests < 0n) return ["not_billed", `the bill has ${-requests / MICRO} fewer requests: ${less}`];
     if (cell.bill.size === 0) return ["not_billed", "the bill has nothing there"];
-    return doubtful > 0 ? ["lost", doubtfulText()] : ["unexplained", sameRequests()];
+    if (Array.isArray(missing)) return ["not_billed", less];
+    if (doubtful > 0) return ["lost", doubtfulText()];
+    return areCalls && missing === undefined
+      ? ["not_billed", `${less}; the bill counts no requests, and there are too many calls to tell which`]
+      : ["unexplained", sameRequests()];
+  }
+
+  /** Returns the calls whose counts are what the bill has less. */
+  function missingCalls(): ReturnType<typeof findCalls> {
+    const compared = [...cell.ours.keys()].filter((part) =>
+      rest.has(part) || cell.bill.get(part)?.quantity !== undefined
+    );
+    const sum = compared.map((part) => -(rest.get(part) ?? 0n));
+    return findCalls([cell], sum, (own) => compared.map((part) => own.get(part)?.quantity ?? 0n));
   }
 
   function doubtfulText(): string {
@@ -109,6 +134,6 @@ export function explainRest(cell: Cell, known: Known): void {
   function sameRequests(): string {
     return hasRequests
       ? `the same ${calls} requests, with other quantities`
-      : "the bill doesn't count requests; import its usage too";
+      : "other quantities than those of whole calls, and the bill counts no requests";
   }
 }

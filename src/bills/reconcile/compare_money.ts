@@ -3,7 +3,7 @@ import { type Cell, levelOf, REQUESTS } from "./cells.ts";
 import { causeOfLine, type Explained, isLate, lateCause } from "./classify.ts";
 import { textOf } from "./dimensions.ts";
 import { ATTO_PER_NANO, type AttoUsd, lesser, type MicroUnits, shareOf, sizeOf } from "./exact.ts";
-import { hasCacheKinds } from "./move_quantities.ts";
+import { findCalls } from "./find_calls.ts";
 import { ONE } from "./price_runs.ts";
 import type { Setup } from "./reconciler.ts";
 
@@ -79,18 +79,13 @@ function compareUnit(
 ): void {
   const line = cell.bill.get(name);
   const sums = new Map(parts.map((part) => [part, sumsOf(part, sources)]));
-  const ours = [...sums.values()].reduce((sum, { amount }) => sum + amount, 0n);
+  const amountOf = (of: ReadonlyMap<string, { amount: AttoUsd }>) =>
+    parts.reduce((sum, part) => sum + (of.get(part)?.amount ?? 0n), 0n);
+  const ours = amountOf(sums);
   const counted = name === "" ? undefined : line?.quantity ?? sums.get(name)?.billed;
   const volumes = sources.flatMap((source) =>
     source.moved.filter(({ part }) => parts.includes(part))
-      .map((one) => ({
-        ...one,
-        source,
-        // A bill with one amount for all parts that counts no cache has its price in that amount.
-        amount: name === "" && one.cause === "cache_kind" && !hasCacheKinds(source.bill)
-          ? 0n
-          : priceOf(one.part, one.quantity),
-      }))
+      .map((one) => ({ ...one, source, amount: priceOf(one.part, one.quantity) }))
   );
 
   function priceOf(part: string, quantity: MicroUnits): AttoUsd | undefined {
@@ -106,6 +101,7 @@ function compareUnit(
   const amount = setup.hasCosts ? line?.amount ?? 0n : ours + known;
   const list = setup.hasCosts ? line?.list ?? 0n : amount;
   let left = list - ours - known;
+  if (name === "" && setup.hidesCache) takeInput();
   const unpriced = [...sums.values()].reduce((sum, one) => sum + one.unpriced, 0n);
   for (const one of volumes) {
     // What has no price of the ledger is priced by the bill: of an amount for all parts, all together.
@@ -134,20 +130,21 @@ function compareUnit(
     );
     left -= share;
   }
-  if (amount !== list) {
+  if (sizeOf(amount) > sizeOf(list)) {
+    found.add("fee", name, 0n, amount - list, "the line states a lower price of the usage alone");
+  } else if (amount !== list) {
     found.add("discount", name, 0n, amount - list, "the line states a price before discounts");
   }
 
+  const net = (part: AttoUsd): AttoUsd => list === 0n ? part : shareOf(amount, part, list);
   let matched = amount;
   for (const one of volumes) {
     if (one.quantity <= 0n || !UNMATCHED.has(one.cause)) continue;
     matched -= name !== "" && counted !== undefined && counted > 0n
       ? shareOf(amount, lesser(one.quantity, counted), counted)
-      : one.amount!;
+      : net(one.amount!);
   }
-  const half = setup.terms.amountDecimals === undefined
-    ? 1n
-    : 10n ** BigInt(Math.max(0, 18 - setup.terms.amountDecimals)) / 2n;
+  const half = 10n ** BigInt(Math.max(0, 18 - setup.amountDecimals)) / 2n || 1n;
   const bound = BigInt(line?.lines ?? 0) * half + BigInt(volumes.length + 1);
   found.bound(bound);
   const base = list - left;
@@ -163,19 +160,28 @@ function compareUnit(
     const reason = reasonOf();
     if (reason) {
       found.add(reason[0], name, 0n, left, reason[1]);
-      if (left > 0n && UNMATCHED.has(reason[0])) matched -= left;
+      if (left > 0n && UNMATCHED.has(reason[0])) matched -= net(left);
     } else {
       found.price(sku, interval(), (isPrice) => {
-        const evidence = priceEvidence(list, base);
-        if (isPrice) found.add("price", name, 0n, left, evidence);
-        else {
-          found.add("unexplained", name, 0n, left, `${evidence}, and no other bucket has this price`);
-          if (left > 0n) matchLevels(-left);
-        }
+        const [cause, evidence] = causeOfLeft(isPrice);
+        found.add(cause, name, 0n, left, evidence);
+        if (cause === "unexplained" && left > 0n) matchLevels(-net(left));
       });
     }
   }
   matchLevels(matched < 0n ? 0n : matched);
+
+  /** Gives what is left to the input that one side alone has, if its kind isn't told: input costs at most what output does. */
+  function takeInput(): void {
+    const [input, ...others] = volumes.filter(({ part }) => part === "input_tokens");
+    const most = input && sums.has("output_tokens") ? priceOf("output_tokens", input.quantity) : undefined;
+    if (!input?.amount || !most || others.length > 0) return;
+    const whole = input.amount + left;
+    if (volumes.some(({ cause }) => cause !== input.cause) || whole < 0n !== most < 0n) return;
+    if (sizeOf(whole) > sizeOf(most)) return;
+    input.amount = whole;
+    left = 0n;
+  }
 
   /** Returns the cause of an amount that is no other price. */
   function reasonOf(): Explained | undefined {
@@ -193,6 +199,15 @@ function compareUnit(
       return ["lost", "a call failed, was cut off, or is an estimate"];
     }
     return base <= 0n ? ["price", "the ledger has the price 0 for it"] : undefined;
+  }
+
+  function causeOfLeft(isPrice: boolean): Explained {
+    const share = priceEvidence(list, base);
+    if (isPrice) return ["price", share];
+    const missing = left < 0n ? findCalls(sources, [-left], (own) => [amountOf(own)], bound) : "none";
+    return Array.isArray(missing)
+      ? ["not_billed", `the amount is less by that of ${missing.join(", ")}`]
+      : ["unexplained", `${share}, and no other bucket has this price`];
   }
 
   /** Divides what is matched by how surely its quantities are. */

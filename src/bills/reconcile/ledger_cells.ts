@@ -43,6 +43,8 @@ export interface LedgerSpan {
   rates: RateCards;
   /** The source of the lines of single calls: the calls that they name are read one by one. */
   callsOf: string | undefined;
+  /** Reads each call by itself. */
+  isByCall: boolean | undefined;
 }
 
 /** Calls that last longer are taken to end after this time: only so much is read before a day. */
@@ -90,7 +92,7 @@ const IS_NAMED =
 const ENDED = "(at + coalesce(duration_ms, 0))";
 
 function groupsOf(
-  { providers, from, widthMs, callsOf, rates: { thresholds } }: LedgerSpan,
+  { providers, from, widthMs, callsOf, isByCall, rates: { thresholds } }: LedgerSpan,
   { start, end }: { start: number; end: number },
 ) {
   const tier = thresholds.length === 0
@@ -117,7 +119,11 @@ function groupsOf(
   count(*) AS calls, sum(is_estimated) AS estimated, min(input_tokens) AS input, sum(cost_nano_usd) AS booked, min(call_id) AS call_id,
   ${TOKENS.map((name) => `sum(${name}) AS ${name}`).join(", ")}
 FROM calls WHERE ${where.join(" AND ")}
-GROUP BY began, ended, model, upstream_id, service_tier, price_id, price_source, rest, tier, is_long`,
+GROUP BY ${
+        isByCall
+          ? "position"
+          : "began, ended, model, upstream_id, service_tier, price_id, price_source, rest, tier, is_long"
+      }`,
     args,
   };
 }

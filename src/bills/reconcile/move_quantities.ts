@@ -60,6 +60,7 @@ function fillUnknown(less: Cell, more: Cell, name: "credential" | "project"): vo
   for (const [part, { quantity, amount, unpriced }] of less.ours) {
     addPart(more.ours, part, quantity, amount, unpriced);
   }
+  if (less.singles) more.singles = new Map([...more.singles ?? [], ...less.singles]);
   for (const [part, rest] of parts) {
     const left = more.rest.get(part)! + rest;
     if (left === 0n) more.rest.delete(part);
@@ -81,10 +82,6 @@ const INPUT_KINDS = [
   "cache_write_1h_tokens",
   "cache_write_12h_tokens",
 ];
-
-/** Returns whether a bill counts input of the cache apart. */
-export const hasCacheKinds = (bill: ReadonlyMap<string, unknown>): boolean =>
-  INPUT_KINDS.slice(1).some((part) => bill.has(part));
 
 /** Explains input tokens that are the same in total, and split otherwise. */
 export function moveCacheKinds(cell: Cell): void {

@@ -41,8 +41,14 @@ export function spanOfMonth(month: string): { from: number; to: number } {
   return { from, to: startOf("month", from, 1) };
 }
 
-const COUNTS = "model credential project service_tier is_batch region speed context response_id".split(" ")
-  .map((name) => `count(${name}) AS ${name}`).join(", ");
+const COUNTED = "model part credential project service_tier is_batch region speed context response_id";
+const COUNTS = COUNTED.split(" ").map((name) => `count(${name}) AS ${name}`).join(", ");
+
+/** The most calls of a month that are compared one by one. */
+const FEW_CALLS = 20_000;
+
+const AMOUNT = "coalesce(list_amount, amount)";
+const DECIMALS = `length(${AMOUNT}) - instr(${AMOUNT} || '.', '.')`;
 
 /** Selects the current lines of the source ?1 that start in [?2, ?3), of the account ?4 or, if that is empty, of all. */
 export const CURRENT_LINES =
@@ -79,7 +85,7 @@ export async function openMonth(
   const namesOf = async (column: string) =>
     (await read(`DISTINCT ${column} AS name`, `AND ${column} IS NOT NULL`)).map(({ name }) => name as string);
   const series = await read(
-    `series, max(ends_at - starts_at) AS width, ${COUNTS}`,
+    `series, max(ends_at - starts_at) AS width, max(${DECIMALS}) AS decimals, ${COUNTS}`,
     "AND category = 'usage' AND is_equivalent = 0 GROUP BY series",
   );
   const [state] = await read(`${LINES_STATE} AS state`);
@@ -95,6 +101,12 @@ WHERE position > (SELECT position FROM rollup_positions WHERE name = 'totals')`,
     await namesOf("other"),
     booked.map(({ provider }) => provider as string),
   );
+  const { rows: few } = await ctx.store.read({
+    sql: `SELECT 1 FROM calls WHERE at >= ? AND at < ? AND ${
+      amongProviders(providers)
+    } LIMIT 1 OFFSET ${FEW_CALLS}`,
+    args: [from, to, ...providers ?? []],
+  });
   const isOf = (provider: SqlValue | undefined) =>
     providers === undefined || providers.includes(provider as string);
   const rows = toObjects(
@@ -120,6 +132,8 @@ WHERE position > (SELECT position FROM rollup_positions WHERE name = 'totals')`,
     );
     return has("model") ? ["model", ...stated] : stated;
   };
+  const parts = await namesOf("part");
+  const cost = series.find((one) => one.series === "cost");
   const [usageGrain, costGrain] = [grainOf("usage"), grainOf("cost")];
   return {
     setup: {
@@ -133,8 +147,12 @@ WHERE position > (SELECT position FROM rollup_positions WHERE name = 'totals')`,
       hasModels: models.length > 0,
       usageGrain,
       costGrain,
-      hasCosts: series.some((one) => one.series === "cost") || series.length === 0,
-      parts: new Set(await namesOf("part")),
+      isByCall: few.length === 0,
+      // A source that states whole dollars has cents.
+      amountDecimals: Math.max(2, Number(cost?.decimals ?? 0)),
+      hasCosts: cost !== undefined || series.length === 0,
+      parts: new Set(parts),
+      hidesCache: !(Number(cost?.part) > 0) && !parts.some((part) => part.startsWith("cache_")),
       aliases: matchModels(
         models,
         booked.filter(({ provider }) => isOf(provider)).map(({ model }) => model as string),
@@ -205,7 +223,7 @@ function providersOf(
   others: readonly string[],
   booked: readonly string[],
 ): readonly string[] | undefined {
-  if (terms.provider !== null) return [terms.provider];
+  if (terms.provider !== null) return terms.isEstimate ? [] : [terms.provider];
   const named = [...new Set(others.flatMap((text) => JSON.parse(text).provider ?? []))] as string[];
   if (named.length === 0) return undefined;
   const clouds = CLOUDS.filter(([bill]) => named.some((name) => bill.test(name)));

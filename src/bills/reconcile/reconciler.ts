@@ -22,7 +22,9 @@ import { addVariance, type Variance } from "./variance.ts";
 
 /** The month to compare, and the facts that hold for all of its days. */
 export interface Setup extends Known {
-  terms: Pick<BillTerms, "countsBy" | "amountDecimals" | "provider">;
+  terms: Pick<BillTerms, "countsBy" | "provider">;
+  /** The most decimals of an amount of the bill: half of the last one bounds the rounding of a line. */
+  amountDecimals: number;
   /** The month: [from, to). */
   from: number;
   to: number;
@@ -31,6 +33,10 @@ export interface Setup extends Known {
   costGrain: Grain;
   /** True if the source states amounts; else its quantities are priced as the ledger prices them. */
   hasCosts: boolean;
+  /** The bill has one amount for all parts and no kind of cached input: it is among the other input. */
+  hidesCache?: boolean;
+  /** The calls of the month are few: each is compared by itself, so that those that a bill lacks are found. */
+  isByCall?: boolean;
   /** The parts that the bill names: those that it doesn't name are compared as the part that has them. */
   parts: ReadonlySet<string>;
   /** The ledger's names of the models that the bill names otherwise. */
@@ -121,7 +127,7 @@ export class Reconciler {
 
   constructor(readonly setup: Setup) {
     this.#band = new BorderBand(setup.from);
-    this.#countsBy = setup.terms.countsBy === "end" ? "end" : "start";
+    this.#countsBy = setup.terms.countsBy ?? "start";
     this.#countedBy = this.#countsBy;
   }
 
@@ -134,7 +140,7 @@ export class Reconciler {
     const counted = isCounted ? usageLines : costLines;
     const width = widthOf(counted, day);
     const { usageGrain, costGrain } = this.setup;
-    const usage = new Cells(width, day.startsAt, isCounted ? usageGrain : costGrain);
+    const usage = new Cells(width, day.startsAt, isCounted ? usageGrain : costGrain, this.setup.isByCall);
     const hasRequests = counted.some(({ part, quantity }) => part === REQUESTS && quantity !== undefined);
     for (const line of counted) usage.addLine(line, this.setup.aliases);
     this.#place(usage, day.calls, hasRequests, day);
@@ -212,7 +218,8 @@ export class Reconciler {
   ): void {
     const { setup } = this;
     const foldOf = (part: string): string => {
-      const parent = PARENTS[part];
+      const parent = PARENTS[part] ??
+        (setup.hidesCache && part.startsWith("cache_") ? "input_tokens" : undefined);
       return parent === undefined || setup.parts.has(part) ? part : foldOf(parent);
     };
     const isFirst = startsAt === setup.from;
@@ -237,7 +244,7 @@ export class Reconciler {
     );
     // A day without its whole bill says nothing: fewer calls would always fit better.
     const isTold = !isLate({ startsAt, endsAt }, setup);
-    if (setup.terms.countsBy === "unknown" && isTold && crossing.length > 0) {
+    if (setup.terms.countsBy === undefined && isTold && crossing.length > 0) {
       const rest = restOf(usage);
       const other = this.#countsBy === "start" ? "end" : "start";
       const swap = (from: "start" | "end", to: "start" | "end") => {

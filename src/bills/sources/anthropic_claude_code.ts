@@ -22,6 +22,7 @@ export default defineBillSource({
   name: "anthropic-claude-code",
   title: "Anthropic, Claude Code report",
   seen: "2026-10-29, platform.claude.com, Claude Code Analytics API",
+  isEstimate: true,
   holes: [
     "Costs are estimates by the prices of the API, which are never billed: they are in no sum",
     "Days only, by person or key; cache writes are not split by their lifetime",

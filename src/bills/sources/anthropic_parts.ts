@@ -27,7 +27,6 @@ export const ANTHROPIC_TERMS = {
   provider: "anthropic",
   delayMs: HOUR_MS,
   finalAfterDays: 5,
-  countsBy: "unknown",
   mapping: 1,
   series: ["usage", "cost"],
 } as const;

@@ -8,10 +8,10 @@ export interface BillTerms {
   delayMs: number;
   /** The days after the end of a month from which its bill no longer changes. */
   finalAfterDays: number;
-  /** The bucket in which a call is counted whose start and end lie in two; `unknown` where no document says so. */
-  countsBy: "start" | "end" | "unknown";
-  /** The decimals of a USD amount that the source states; undefined if it rounds nothing. Half of the last one bounds the rounding of a line. */
-  amountDecimals?: number;
+  /** The bucket in which a call is counted whose start and end lie in two; undefined where no document says so. */
+  countsBy?: "start" | "end";
+  /** True for a report of estimates, which bills no call. */
+  isEstimate?: true;
   /** The version of the table that maps its names of models and parts. It is stored with each reconciliation. */
   mapping: number;
 }

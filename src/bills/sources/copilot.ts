@@ -14,7 +14,6 @@ export default defineBillSource({
   provider: "github",
   delayMs: 2 * DAY_MS,
   finalAfterDays: 5,
-  countsBy: "unknown",
   mapping: 1,
   holes: ["Days by model, without people; kinds of tokens are in no answer", "The last 24 months"],
   series: ["cost"],

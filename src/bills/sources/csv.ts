@@ -28,7 +28,6 @@ export default defineBillSource({
   provider: null,
   delayMs: 2 * DAY_MS,
   finalAfterDays: 7,
-  countsBy: "unknown",
   mapping: 1,
   holes: ["Only what its columns have"],
   series: ["cost"],

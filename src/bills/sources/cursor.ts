@@ -17,7 +17,6 @@ export default defineBillSource({
   provider: "cursor",
   delayMs: 2 * HOUR_MS,
   finalAfterDays: 5,
-  countsBy: "unknown",
   mapping: 1,
   holes: ["Events have no id", "Events of the present hour are not there yet"],
   series: ["usage", "cost"],
@@ -65,6 +64,7 @@ function addEvent(answer: Answer, event: Fields): void {
     other: statedOf({ kind: event.kind, conversation: event.conversationId, max_mode: event.maxMode }),
   } as const;
   const tokens = answer.fields(event.tokenUsage ?? {}, "tokenUsage", TOKENS);
+  const before = answer.lines.length;
   answer.addParts({ ...line, series: "usage" }, {
     input_tokens: tokens.inputTokens,
     output_tokens: tokens.outputTokens,
@@ -72,6 +72,9 @@ function addEvent(answer: Answer, event: Fields): void {
     cache_write_tokens: tokens.cacheWriteTokens,
   });
   const [amount, listAmount] = [dollarsOf(event.chargedCents), dollarsOf(tokens.totalCents)];
+  // An event without tokens that costs nothing is one that failed: the ledger counts no request without an answer.
+  const isRequest = answer.lines.length > before || Number(amount ?? listAmount ?? 0) !== 0;
+  if (isRequest) answer.addParts({ ...line, series: "usage" }, { requests: "1" });
   if (amount ?? listAmount) {
     answer.lines.push({ ...line, series: "cost", amount, listAmount, currency: "USD" });
   }

@@ -86,7 +86,6 @@ export default defineBillSource({
   provider: "openai",
   delayMs: DAY_MS,
   finalAfterDays: 5,
-  countsBy: "unknown",
   mapping: 1,
   holes: [
     "Lines have no response id, and the usage of decisions is not read",

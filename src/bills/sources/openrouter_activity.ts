@@ -15,7 +15,6 @@ export const OPENROUTER_ACCESS = {
 export const OPENROUTER_TERMS = {
   provider: "openrouter",
   finalAfterDays: 3,
-  countsBy: "unknown",
   mapping: 1,
   series: ["usage", "cost"],
 } as const;
@@ -65,15 +64,17 @@ function readDay(body: unknown) {
       project: textOf(row.workspace_id),
       other: statedOf({ endpoint: row.endpoint_id, provider: row.provider_name }),
     } as const;
-    answer.addParts({ ...line, series: "usage" }, {
+    const [usage, byok] = [textOf(row.usage), textOf(row.byok_usage_inference) ?? "0"];
+    // Another provider bills what has cost nothing here.
+    const isByok = usage === "0" && byok !== "0";
+    answer.addParts({ ...line, series: "usage", ...isByok && { isEquivalent: true } }, {
       input_tokens: row.prompt_tokens,
       output_tokens: minus(row.completion_tokens, row.reasoning_tokens),
       reasoning_tokens: row.reasoning_tokens,
       requests: row.requests,
     });
     const cost = { ...line, series: "cost", currency: "USD" } as const;
-    answer.lines.push({ ...cost, sku: "usage", amount: textOf(row.usage) });
-    const byok = textOf(row.byok_usage_inference) ?? "0";
+    answer.lines.push({ ...cost, sku: "usage", amount: usage });
     if (byok !== "0") answer.lines.push({ ...cost, sku: "byok_usage", amount: byok, isEquivalent: true });
   }
   return answer.page();

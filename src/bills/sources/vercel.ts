@@ -15,7 +15,6 @@ export default defineBillSource({
   provider: "vercel",
   delayMs: DAY_MS,
   finalAfterDays: 5,
-  countsBy: "unknown",
   mapping: 1,
   holes: ["Days by model: a report has one dimension", "Plans Pro and Enterprise only"],
   series: ["usage", "cost"],

@@ -40,13 +40,14 @@ export const CAUSES = {
     advice: "Nothing: it nets to zero.",
   },
   rounding: {
-    test: "It is at most half of the last digit of each line, and half a nano-USD for each call.",
+    test:
+      "It is at most half of the last digit that the bill states, for each line, and half a nano-USD for each call.",
     remedy: "none",
     advice: "Nothing.",
   },
   bypass: {
     test:
-      "The line is of a key that the ledger has no calls of, or of more requests of a known key than the ledger has.",
+      "The line is of a key that the ledger has no calls of, or the bill has more requests than the ledger, or more of input and output where it counts none.",
     remedy: "import",
     advice: "Import the calls of this key, or have them go through the gateway.",
   },
@@ -65,7 +66,7 @@ export const CAUSES = {
   },
   not_billed: {
     test:
-      "The bill has fewer requests than the ledger, or an amount of 0 for them: blocked, failed or free requests.",
+      "The bill has fewer requests than the ledger, an amount of 0 for them, or less by exactly what some calls have: blocked, failed or free requests.",
     remedy: "credit",
     advice: "Nothing is owed for these calls.",
   },
@@ -102,7 +103,11 @@ export const CAUSES = {
   },
   storage: { test: "The line is of storage.", remedy: "none", advice: "Charge it by share." },
   session: { test: "The line is of the time of sessions.", remedy: "none", advice: "Charge it by share." },
-  fee: { test: "The line is a fee.", remedy: "none", advice: "Charge it by share." },
+  fee: {
+    test: "The line is a fee, or has more than the price that it states.",
+    remedy: "none",
+    advice: "Charge it by share.",
+  },
   minimum: {
     test: "The line is named a minimum of the contract, such as a minimum spend or what is short of it.",
     remedy: "none",

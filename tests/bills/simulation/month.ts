@@ -67,7 +67,6 @@ const NAMED = {
   fx: { category: "fee", sku: "FX-conversion_charge" },
   minimum: { category: "purchase", sku: "Minimum spend: shortfall" },
 } as const;
-const WITHOUT_REQUESTS = new Set<Cause>(["lost", "not_billed"]);
 const NOT_BY_CALL = new Set<Cause>(["tier", "cache_kind", "model_alias", "boundary", "price"]);
 
 /** Makes a month by a seed. `unexplained` is added to the amount of one line, as a mistake of the provider. */
@@ -78,7 +77,7 @@ export function makeMonth(seed: number, unexplained = 0n): Month {
   const isByCall = provider.usageMs === 0;
   const isOnlyAmounts = provider.usageMs === undefined && !provider.hasQuantities;
   const isPossible = (cause: Cause) =>
-    !(provider.usageMs === undefined && (WITHOUT_REQUESTS.has(cause) || cause === "boundary")) &&
+    !(provider.usageMs === undefined && (cause === "lost" || cause === "boundary")) &&
     !(isByCall && NOT_BY_CALL.has(cause)) &&
     !(isOnlyAmounts && ["tier", "cache_kind", "model_alias"].includes(cause));
   const injected = ALL.filter((cause) => isPossible(cause) && next() < 0.4);
@@ -140,7 +139,7 @@ export function makeMonth(seed: number, unexplained = 0n): Month {
       };
       switch (cause) {
         case "bypass":
-          if (isChanged && provider.usageMs === undefined) {
+          if (isChanged && isOnlyAmounts) {
             bill.push(billOf({ ...call, credential: "key_other" }));
           } else if (isChanged) bill.push(billOf(index % 2 ? call : { ...call, credential: "key_other" }));
           else {
@@ -316,9 +315,10 @@ export function makeMonth(seed: number, unexplained = 0n): Month {
     setup: {
       terms: {
         provider: null,
-        countsBy: isUnknown ? "unknown" : countsBy,
-        ...(provider.decimals !== undefined && { amountDecimals: provider.decimals }),
+        ...(!isUnknown && { countsBy } as const),
       },
+      amountDecimals: provider.decimals ?? 18,
+      isByCall: provider.usageMs === undefined,
       from: FROM,
       to,
       own: new Set(["key_one", "key_two"]),
