@@ -241,6 +241,7 @@ testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
       const data = opened.page.getByRole("region", {
         name: `Cost by day and ${split.replace(":", " ")}: data`,
       });
+      await data.waitFor();
       const names = await data.locator("thead th").allTextContents();
       const days = await data.locator("tbody tr").evaluateAll((rows) =>
         rows.map((row) => [...row.querySelectorAll("td")].map((cell) => cell.textContent))

@@ -172,10 +172,14 @@ testDashboard("the dashboard signs in", {}, {
     await opened.page.getByText("its API key was revoked").waitFor();
   },
 
-  async "as the key with which another page has signed in meanwhile"(dashboard) {
+  async "as the key with which another page has signed in meanwhile, without a dialog of the one before"(
+    dashboard,
+  ) {
     const { key } = await makeKey(dashboard);
-    await using opened = await signIn(dashboard, key);
+    await using opened = await signIn(dashboard, key, "/ui/budgets");
     const { page } = opened;
+    await page.getByRole("button", { name: "Add budget" }).click();
+    await page.getByRole("dialog").waitFor();
     const other = { name: "Bob", scopes: ["read" as const], agentId: "helper", expiresAt: null };
     const { key_id } = await createKey(dashboard.purser.core, other);
     const { code } = await createSignInCode(dashboard.purser.core, key_id);
@@ -194,6 +198,7 @@ testDashboard("the dashboard signs in", {}, {
     await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
     await page.getByText("agent helper only").waitFor();
     assert.equal(await page.locator(".key-name").textContent(), "Bob");
+    assert.equal(await page.getByRole("dialog").count(), 0);
   },
 
   async "for 12 hours without use"(dashboard) {

@@ -81,9 +81,9 @@ export function App() {
   };
   return (
     <AccessContext.Provider value={access}>
-      <Toasts>
+      <Toasts key={session.key_id}>
         <Dialogs>
-          <Frame key={session.key_id} />
+          <Frame />
         </Dialogs>
       </Toasts>
     </AccessContext.Provider>
