@@ -152,14 +152,17 @@ Deno.test("two machines import into one server with keys of the scope report, an
   assert.equal(machines.length, 2);
 });
 
-Deno.test("an import pushes a budget over, which then refuses calls", async () => {
+Deno.test("an import pushes a budget over, which then refuses calls, and fires an alert, which it sends", async () => {
   await using place = await newHome("claude-code/03-subagents");
+  await purser(place, ["alerts", "add", "--name", "month", "--month", "0.01"]);
   await purser(place, ["budgets", "add", "--name", "all", "--limit", "0.1", "--per", "lifetime"]);
   await purser(place, ["import"]);
   const [budget] = await json(place, "budgets", "list");
   assert.equal(budget.state, "reached");
   const check = await purser(place, ["budgets", "check"]);
   assert.equal(check.code, 5, check.out + check.err);
+  const [alert] = await json(place, "alerts", "history");
+  assert.deepEqual(alert.deliveries.map(({ status }: { status: string }) => status), ["delivered"]);
 });
 
 Deno.test("a plan pays for the calls of the agents that the config names, and of an import with --plan", async () => {

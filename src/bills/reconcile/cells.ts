@@ -84,12 +84,12 @@ export interface Cell {
 export class Cells {
   readonly all = new Map<string, Cell>();
 
-  /** With `isByCall`, calls are added one by one, and kept so. */
+  /** Keeps each call that is added, too, if they are few. */
   constructor(
     readonly widthMs: number,
     readonly origin: number,
     readonly grain: Grain,
-    readonly isByCall?: boolean,
+    readonly keeps = false,
   ) {}
 
   /** Returns the start of the bucket of a time. */
@@ -147,7 +147,7 @@ export class Cells {
     cell.doubtful += number * calls.doubtful;
     cell.bookedNanoUsd += sign * calls.bookedNanoUsd;
     cell.callId = cell.calls === 1 ? calls.callId : undefined;
-    const single: Cell["ours"] | undefined = this.isByCall ? new Map() : undefined;
+    const single: Cell["ours"] | undefined = this.keeps ? new Map() : undefined;
     for (const { part, quantity, amount, unpriced = 0n } of calls.parts) {
       addPart(cell.ours, foldOf(part), sign * quantity, sign * amount, sign * unpriced);
       if (single) addPart(single, foldOf(part), quantity, amount);

@@ -75,6 +75,8 @@ export function causeOfLine(cell: Cell, part: string, known: Known): Explained |
   ];
 }
 
+const DIRECTIONS = ["input_tokens", "output_tokens"];
+
 /** Explains what is left of the quantities of a cell. What nothing explains stays `unexplained`. */
 export function explainRest(cell: Cell, known: Known): void {
   const { rest, calls, doubtful } = cell;
@@ -85,9 +87,7 @@ export function explainRest(cell: Cell, known: Known): void {
   const missing = isLess && (requests < 0n || !hasRequests) ? missingCalls() : "none";
   // A bill without requests has more or fewer calls if it has more or less of each direction.
   const areCalls = !hasRequests && (isLess || parts.every(([, quantity]) => quantity > 0n)) &&
-    ["input_tokens", "output_tokens"].every((part) =>
-      rest.has(part) || !cell.bill.has(part) && !cell.ours.has(part)
-    );
+    DIRECTIONS.every((part) => rest.has(part) || !(cell.bill.has(part) || cell.ours.has(part)));
   for (const [part, quantity] of parts) {
     const [cause, evidence] = quantity > 0n ? moreBilled(part) : lessBilled();
     explain(cell, part, quantity, cause, evidence);

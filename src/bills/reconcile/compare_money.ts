@@ -79,7 +79,9 @@ function compareUnit(
 ): void {
   const line = cell.bill.get(name);
   const sums = new Map(parts.map((part) => [part, sumsOf(part, sources)]));
-  const ours = [...sums.values()].reduce((sum, { amount }) => sum + amount, 0n);
+  const amountOf = (of: ReadonlyMap<string, { amount: AttoUsd }>) =>
+    parts.reduce((sum, part) => sum + (of.get(part)?.amount ?? 0n), 0n);
+  const ours = amountOf(sums);
   const counted = name === "" ? undefined : line?.quantity ?? sums.get(name)?.billed;
   const volumes = sources.flatMap((source) =>
     source.moved.filter(({ part }) => parts.includes(part))
@@ -87,8 +89,7 @@ function compareUnit(
   );
 
   function priceOf(part: string, quantity: MicroUnits): AttoUsd | undefined {
-    const sum = sums.get(part);
-    if (!sum) return undefined;
+    const sum = sums.get(part)!;
     const priced = sum.quantity - sum.unpriced;
     if (priced > 0n) return shareOf(sum.amount, quantity, priced);
     const isOnly = name !== "" && counted !== undefined && counted !== 0n && setup.hasCosts;
@@ -162,22 +163,9 @@ function compareUnit(
       if (left > 0n && UNMATCHED.has(reason[0])) matched -= net(left);
     } else {
       found.price(sku, interval(), (isPrice) => {
-        const evidence = priceEvidence(list, base);
-        if (isPrice) return found.add("price", name, 0n, left, evidence);
-        const amountOf = (own: Cell["ours"]) =>
-          parts.reduce((sum, part) => sum + (own.get(part)?.amount ?? 0n), 0n);
-        const missing = left < 0n ? findCalls(sources, [-left], (own) => [amountOf(own)], bound) : "none";
-        if (Array.isArray(missing)) {
-          return found.add(
-            "not_billed",
-            name,
-            0n,
-            left,
-            `the amount is less by that of ${missing.join(", ")}`,
-          );
-        }
-        found.add("unexplained", name, 0n, left, `${evidence}, and no other bucket has this price`);
-        if (left > 0n) matchLevels(-net(left));
+        const [cause, evidence] = causeOfLeft(isPrice);
+        found.add(cause, name, 0n, left, evidence);
+        if (cause === "unexplained" && left > 0n) matchLevels(-net(left));
       });
     }
   }
@@ -185,13 +173,13 @@ function compareUnit(
 
   /** Gives what is left to the input that one side alone has, if its kind isn't told: input costs at most what output does. */
   function takeInput(): void {
-    const input = volumes.filter(({ part, amount }) => part === "input_tokens" && amount !== undefined);
-    const [first] = input;
-    const most = priceOf("output_tokens", input.reduce((sum, { quantity }) => sum + quantity, 0n));
-    if (!first || !most || volumes.some(({ cause }) => cause !== first.cause)) return;
-    const whole = input.reduce((sum, { amount }) => sum + amount!, left);
-    if (whole < 0n !== most < 0n || sizeOf(whole) > sizeOf(most)) return;
-    first.amount! += left;
+    const [input, ...others] = volumes.filter(({ part }) => part === "input_tokens");
+    const most = input && sums.has("output_tokens") ? priceOf("output_tokens", input.quantity) : undefined;
+    if (!input?.amount || !most || others.length > 0) return;
+    const whole = input.amount + left;
+    if (volumes.some(({ cause }) => cause !== input.cause) || whole < 0n !== most < 0n) return;
+    if (sizeOf(whole) > sizeOf(most)) return;
+    input.amount = whole;
     left = 0n;
   }
 
@@ -211,6 +199,15 @@ function compareUnit(
       return ["lost", "a call failed, was cut off, or is an estimate"];
     }
     return base <= 0n ? ["price", "the ledger has the price 0 for it"] : undefined;
+  }
+
+  function causeOfLeft(isPrice: boolean): Explained {
+    const share = priceEvidence(list, base);
+    if (isPrice) return ["price", share];
+    const missing = left < 0n ? findCalls(sources, [-left], (own) => [amountOf(own)], bound) : "none";
+    return Array.isArray(missing)
+      ? ["not_billed", `the amount is less by that of ${missing.join(", ")}`]
+      : ["unexplained", `${share}, and no other bucket has this price`];
   }
 
   /** Divides what is matched by how surely its quantities are. */

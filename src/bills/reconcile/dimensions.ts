@@ -65,10 +65,9 @@ export function textOf(dimensions: Dimensions): string {
 
 /** Returns a model's name without what providers add: a vendor, a date, a region, and the spaces of a title. */
 const bareName = (model: string) =>
-  model.toLowerCase().replaceAll(" ", "-").replace(/^.*\//, "").replace(
-    /[-@](?:20\d\d-?\d\d-?\d\d|latest|default|\d{3})$/,
-    "",
-  );
+  model.toLowerCase().replaceAll(" ", "-").replace(VENDOR, "").replace(DATE, "");
+const VENDOR = /^.*\//;
+const DATE = /[-@](?:20\d\d-?\d\d-?\d\d|latest|default|\d{3})$/;
 
 /** Returns the names of the ledger for the models that a bill names otherwise, where only one of them is the same but for a date or a vendor. */
 export function matchModels(billed: readonly string[], booked: readonly string[]): Map<string, string> {

@@ -21,7 +21,10 @@ export function findCalls(
   if (calls.length < cells.reduce((count, cell) => count + cell.calls, 0)) return undefined;
   let tries = 0;
   const find = (from: number, size: number, left: readonly bigint[]): string[] | undefined => {
-    if (size === 0) return left.every((one) => sizeOf(one) <= bound) ? [] : undefined;
+    if (size === 0) {
+      const isSure = bound * BigInt(tries) * MIN_SHARE <= sum[0]!;
+      return isSure && left.every((one) => sizeOf(one) <= bound) ? [] : undefined;
+    }
     for (let index = from; index <= calls.length - size && tries++ < MAX_SUMS; index++) {
       const { id, values } = calls[index]!;
       const rest = left.map((one, nth) => one - values[nth]!);
@@ -30,7 +33,7 @@ export function findCalls(
     }
     return undefined;
   };
-  for (let size = 1; size <= calls.length && bound * BigInt(tries) * MIN_SHARE <= sum[0]!; size++) {
+  for (let size = 1; size <= calls.length && tries < MAX_SUMS; size++) {
     const found = find(0, size, sum);
     if (found) return found;
   }

@@ -41,10 +41,8 @@ export function spanOfMonth(month: string): { from: number; to: number } {
   return { from, to: startOf("month", from, 1) };
 }
 
-const COUNTS = "model part credential project service_tier is_batch region speed context response_id".split(
-  " ",
-)
-  .map((name) => `count(${name}) AS ${name}`).join(", ");
+const COUNTED = "model part credential project service_tier is_batch region speed context response_id";
+const COUNTS = COUNTED.split(" ").map((name) => `count(${name}) AS ${name}`).join(", ");
 
 /** The most calls of a month that are compared one by one. */
 const FEW_CALLS = 20_000;
@@ -127,12 +125,7 @@ WHERE position > (SELECT position FROM rollup_positions WHERE name = 'totals')`,
   const grainOf = (name: string): Grain => {
     const row = series.find((one) => one.series === name);
     const has = (column: string) => Number(row?.[column] ?? 0) > 0;
-    // The region of a cloud's file is that of a resource, which calls don't state.
-    const isKnown: Record<string, boolean> = {
-      credential: keys.length > 0,
-      project: hasProjects,
-      region: terms.provider !== null,
-    };
+    const isKnown: Record<string, boolean> = { credential: keys.length > 0, project: hasProjects };
     const stated = DIMENSIONS.filter((dimension) =>
       (isKnown[dimension] ?? true) &&
       (dimension === "serviceTier" ? has("service_tier") || has("is_batch") : has(dimension))

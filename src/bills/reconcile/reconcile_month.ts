@@ -128,24 +128,14 @@ async function compareDays(
   const reconciler = new Reconciler(setup);
   const rates = await readRateCards(ctx);
   const callsOf = hasCalls ? terms.name : undefined;
+  const span = { providers, upstreams, account, rates, callsOf, isByCall: setup.isByCall };
   const days = (setup.to - setup.from) / DAY_MS;
   const whole = { lines: [] as NumberedLine[], calls: [] as LedgerCell[] };
   for (let from = setup.from; from < setup.to; from += DAY_MS) {
     const to = from + DAY_MS;
     const lines = await readDayLines(ctx.store, { source: terms.name, account, from, to });
     const widthMs = isWhole ? DAY_MS : narrowest(lines);
-    const span = {
-      providers,
-      from,
-      to,
-      widthMs,
-      upstreams,
-      account,
-      rates,
-      callsOf,
-      isByCall: setup.isByCall,
-    };
-    const calls = await readLedgerCells(ctx, span);
+    const calls = await readLedgerCells(ctx, { ...span, from, to, widthMs });
     if (isWhole) {
       whole.lines.push(...lines);
       // Those that began on the day before came with it.

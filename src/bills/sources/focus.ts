@@ -27,6 +27,8 @@ const OTHER: Readonly<Record<string, readonly string[]>> = {
   charge_class: ["ChargeClass"],
   principal: ["x_IamPrincipal", "x_CallerIdentity"],
   resource: ["ResourceId"],
+  // Of the resource, which calls don't state.
+  region: ["RegionId", "Region"],
   commitment: ["CommitmentDiscountId"],
   tags: ["Tags"],
 };
@@ -79,7 +81,6 @@ function addRow(answer: Answer, row: Row): string | undefined {
     endsAt: timeOf(zoned(row.ChargePeriodEnd), "ChargePeriodEnd"),
     sku: row.SkuPriceId ?? row.SkuId,
     project: row.SubAccountId,
-    region: row.RegionId ?? row.Region,
     quantity: row.ConsumedQuantity ?? row.UsageQuantity ?? row.PricingQuantity,
     unit: row.ConsumedUnit ?? row.UsageUnit ?? row.PricingUnit,
     amount: row.BilledCost,

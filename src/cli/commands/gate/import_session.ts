@@ -11,7 +11,6 @@ import { loadImporters, type LogImporter, type Machine } from "../../../ingest/l
 import { listImportFiles } from "../../../ingest/import_files/mod.ts";
 import { PurserError } from "../../../kernel/errors.ts";
 import { files } from "../../../kernel/files/files.ts";
-import type { BookingCore } from "../../../service/booking/mod.ts";
 import type { Core } from "../../../service/mod.ts";
 import type { CommandContext } from "../../command.ts";
 import { hostName } from "../import/host_name.ts";
@@ -82,11 +81,7 @@ export async function importSession(
   { isSaved = true }: { isSaved?: boolean } = {},
 ): Promise<void> {
   const sync = await files.loadFilesSync();
-  let booking: BookingCore | undefined;
-  const open = async () =>
-    booking ??= connection.core &&
-      await (await import("../../../service/booking/mod.ts")).openBooking(connection.core);
-  const books = createImportBooks(connection, { machine: machineName, importer: importer.name, env }, open);
+  const books = createImportBooks(connection, { machine: machineName, importer: importer.name, env });
   const context = {
     files: sync,
     clock,
@@ -98,6 +93,6 @@ export async function importSession(
     const { unreadable: [bad] } = await importLogs(context, found, { states, isPlan });
     if (bad) throw new PurserError("unavailable", `Cannot read ${bad.path}: ${bad.reason}`);
   } finally {
-    await booking?.ended();
+    await books.ended();
   }
 }

@@ -1,12 +1,14 @@
 import type { Connection } from "../../../client/mod.ts";
 import type { Environment } from "../../../config/mod.ts";
-import type { CallContext, Sighting } from "../../../calls/mod.ts";
+import type { Sighting } from "../../../calls/mod.ts";
+import { PAGE_SIZES } from "../../../contract/limits.ts";
 import type { ImportFile } from "../../../contract/imports/import_files.ts";
 import type { SightingBody, SightingsBody, SightingsResult } from "../../../contract/costs/sightings.ts";
 import type { BookedSightings, ImportBooks, KnownFile } from "../../../ingest/import/mod.ts";
 import { PurserError } from "../../../kernel/errors.ts";
 import { toIso } from "../../../kernel/clock.ts";
 import { parseTotalUsd } from "../../../kernel/money.ts";
+import type { BookingCore } from "../../../service/booking/mod.ts";
 import { windowToWire } from "../../../plans/sources/mod.ts";
 import { fetchStream } from "../../fetch_stream.ts";
 import { nextCursor } from "../../render/print_answer.ts";
@@ -20,16 +22,28 @@ interface ImportOrigin {
   env?: Environment;
 }
 
-/** Reads how far the files of an import have been read, by path. */
+/** Reads how far the files of an import have been read, by path. Of a database in this process, without the API and its schemas. */
 export async function readFileStates(
-  { api }: Connection,
+  { api, core }: Connection,
   { machine, importer }: ImportOrigin,
 ): Promise<Map<string, KnownFile>> {
   const states = new Map<string, KnownFile>();
+  const add = (files: readonly ImportFile[]) => {
+    for (const file of files) states.set(file.path, stateFromWire(file));
+  };
+  if (core) {
+    const { listImportFiles } = await import("../../../ingest/import_files/mod.ts");
+    const limit = PAGE_SIZES.importFiles.max;
+    for (let page: ImportFile[] | undefined; page === undefined || page.length === limit;) {
+      const after = page?.at(-1)?.path;
+      add(page = await listImportFiles(core, { keyId: null, machine, importer }, { after, limit }));
+    }
+    return states;
+  }
   let cursor: string | undefined;
   do {
     const answer = await api.imports.files.$get({ query: { machine, importer, cursor } });
-    for (const file of await answer.json()) states.set(file.path, stateFromWire(file));
+    add(await answer.json());
     cursor = nextCursor(answer);
   } while (cursor !== undefined);
   return states;
@@ -71,22 +85,28 @@ function stateToWire(
   };
 }
 
-/** Returns the ledger behind a connection, as an import sees it. A database in this process is booked into by `booking`. */
+/** The ledger of an import. `ended()` resolves once its background work is done. */
+interface OpenBooks extends ImportBooks {
+  ended(): Promise<void>;
+}
+
+/** Returns the ledger behind a connection, as an import sees it. Into a database in this process it books by itself. */
 export function createImportBooks(
   connection: Connection,
   { machine, importer, env }: ImportOrigin,
-  booking: () => Promise<CallContext | undefined> = async () => await connection.core?.whole(),
-): ImportBooks {
+): OpenBooks {
+  let booking: Promise<BookingCore> | undefined;
   const origin: SightingsBody["origin"] = { source: "log", name: importer, machine, agent_id: importer };
 
   /** Books as the API does. Over a database in this process, JSON in between would be a fifth of the time of an import. */
   async function send(sightings: readonly Sighting[]): Promise<BookedSightings> {
-    const core = await booking();
+    const { core } = connection;
     if (core) {
       const { sightCalls } = await import("../../../calls/mod.ts");
+      booking ??= import("../../../service/booking/mod.ts").then(({ openBooking }) => openBooking(core));
       const { source, name, agent_id: agentId } = origin;
       const { costNanoUsd, planNanoUsd, reasons, ...numbers } = await sightCalls(
-        core,
+        await booking,
         { source, name, machine, agentId },
         sightings,
         // The state of the files is stored after them, by a commit that is flushed: what a power loss undoes is read again.
@@ -137,6 +157,7 @@ export function createImportBooks(
         await saveImportFiles(connection.core, { keyId: null, machine, importer }, files);
       } else await connection.api.imports.files.$put({ json: { machine, importer, files } });
     },
+    ended: async () => await (await booking)?.ended(),
   };
 }
 

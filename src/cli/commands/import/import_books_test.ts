@@ -23,6 +23,7 @@ async function openBooks() {
   const origin = { machine: "laptop", importer: "claude-code" };
   return {
     connection,
+    core,
     origin,
     store: core.store,
     books: createImportBooks(connection, origin),
@@ -105,16 +106,18 @@ Deno.test("the states of files come back as they were stored, of one importer an
   });
   const large = state("/home/ada/8.jsonl", { state: "x".repeat(70_000) });
   await world.books.save([changed, large]);
-  const read = await readFileStates(world.connection, world.origin);
-  assert.equal(read.size, 1_200);
-  assert.deepEqual(read.get("/home/ada/1.jsonl"), files[1]);
-  assert.deepEqual(read.get("/home/ada/7.jsonl"), changed);
-  assert.deepEqual(
-    read.get("/home/ada/8.jsonl"),
-    { ...large, readTo: 0, head: "", state: null },
-    "it is read whole again",
-  );
-  for (const other of [{ machine: "desktop" }, { importer: "codex" }]) {
-    assert.equal((await readFileStates(world.connection, { ...world.origin, ...other })).size, 0);
+  for (const connection of [world.connection, { ...world.connection, core: world.core }]) {
+    const read = await readFileStates(connection, world.origin);
+    assert.equal(read.size, 1_200);
+    assert.deepEqual(read.get("/home/ada/1.jsonl"), files[1]);
+    assert.deepEqual(read.get("/home/ada/7.jsonl"), changed);
+    assert.deepEqual(
+      read.get("/home/ada/8.jsonl"),
+      { ...large, readTo: 0, head: "", state: null },
+      "it is read whole again",
+    );
+    for (const other of [{ machine: "desktop" }, { importer: "codex" }]) {
+      assert.equal((await readFileStates(connection, { ...world.origin, ...other })).size, 0);
+    }
   }
 });

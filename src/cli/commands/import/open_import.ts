@@ -42,17 +42,16 @@ export async function openImport(
         known = isAgain ? new Map<string, KnownFile>() : await readFileStates(connection, origin);
         states.set(importer.name, known);
       }
-      const context = {
-        files: sync,
-        clock: ctx.clock,
-        projectOf,
-        books: createImportBooks(rehearsal ?? connection, origin),
-      };
-      return await importLogs(context, found, {
-        ...options,
-        states: known,
-        isPlan: isPlan || ctx.config.importPlans?.includes(importer.name),
-      });
+      const books = createImportBooks(rehearsal ?? connection, origin);
+      try {
+        return await importLogs({ files: sync, clock: ctx.clock, projectOf, books }, found, {
+          ...options,
+          states: known,
+          isPlan: isPlan || ctx.config.importPlans?.includes(importer.name),
+        });
+      } finally {
+        await books.ended();
+      }
     },
     async [Symbol.asyncDispose]() {
       await rehearsal?.close();
