@@ -101,7 +101,7 @@ export function windowsOfSubjects(ofTime: readonly SubjectWindow[], isDecided: s
   } OR t.type = 'per_hour_usd' AND ${IS_OVER}`;
 }
 
-/** What is decided of a window of the call: its columns besides those of the call. */
+/** The columns of a window of the call besides those of the call itself. */
 export const WINDOW_COLUMNS = ["type", "scope", "shape", "calendar", "amount", "value", "claim", "start"];
 
 /** SQL for the rules that fire for a window of the call. */
