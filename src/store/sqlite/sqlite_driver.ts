@@ -225,7 +225,6 @@ export class PreparedStatements {
   #prepare(sql: string): Prepared {
     let prepared = this.#prepared.get(sql);
     if (prepared) {
-      if (this.#prepared.size < MAX_PREPARED / 2) return prepared; // none is dropped yet
       this.#prepared.delete(sql);
     } else {
       const statement = this.connection.prepare(sql);
