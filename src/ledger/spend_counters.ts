@@ -170,9 +170,9 @@ const KEEP_MS = 3 * DAY_MS;
 const SINCE = `min(CAST(?1 AS BIGINT), max(start)) - ${KEEP_MS} FROM spend_counters
   WHERE kind = 'minute' AND scope = '${ALL_CALLS}'`;
 
-/** SQL for the sums of a kind and scope over the minutes. */
-const ofMinutes = (kind: string, scope: string, start: string, where = "true") =>
-  `SELECT '${kind}' AS kind, ${scope} AS scope, ${start} AS start, whole_usd, rest_nano_usd, first_at FROM minutes WHERE ${where}`;
+/** SQL for the sums of a kind and scope over the minutes or the days. */
+const ofSums = (kind: string, scope: string, start: string, from: string, where: string) =>
+  `SELECT '${kind}' AS kind, ${scope} AS scope, ${start} AS start, whole_usd, rest_nano_usd, first_at FROM ${from} WHERE ${where}`;
 
 const ofEntities = (kind: Counted, tail: string) => {
   const id = columnOf(kind);
@@ -207,9 +207,10 @@ SELECT kind, scope, start, sum(whole_usd), sum(rest_nano_usd), min(first_at) FRO
   ${SHAPED_COUNTERS}
 ) entries GROUP BY kind, scope, start ${ADD_TO_COUNTER}`;
 
-/** Counts calls `c` at once: first by minute and dimension, and all other counters from there. */
+/** Counts calls `c` at once: first by minute and dimension, from there by day, and all other counters from these. */
 function countAll(where: string): string {
   const tail = `FROM calls c ${NOT_INDEXED} WHERE ${where}`;
+  const kinds = IN_WINDOWS.join(", ");
   return `INSERT INTO spend_counters (kind, scope, start, whole_usd, rest_nano_usd, first_at)
 WITH shaped AS MATERIALIZED (${countShaped(where)}), minutes AS MATERIALIZED (
   SELECT ${IN_WINDOWS.map((kind) => `${columnOf(kind)} AS ${kind}`).join(", ")}, ${
@@ -217,6 +218,10 @@ WITH shaped AS MATERIALIZED (${countShaped(where)}), minutes AS MATERIALIZED (
   } AS minute, sum(c.cost_nano_usd / ${NANO_PER_USD}) AS whole_usd,
     sum(c.cost_nano_usd % ${NANO_PER_USD}) AS rest_nano_usd, min(c.at) AS first_at
   ${tail} AND c.cost_nano_usd <> 0 GROUP BY minute, ${IN_WINDOWS.map((kind) => columnOf(kind)).join(", ")}
+), days AS MATERIALIZED (
+  SELECT ${kinds}, ${startSql("day", "minute")} AS day, sum(whole_usd) AS whole_usd,
+    sum(rest_nano_usd) AS rest_nano_usd, min(first_at) AS first_at
+  FROM minutes GROUP BY day, ${kinds}
 )
 SELECT kind, scope, start, sum(whole_usd), sum(rest_nano_usd), min(first_at) FROM (
 ${
@@ -224,9 +229,9 @@ ${
       [`'${ALL_CALLS}'`, "true"] as const,
       ...IN_WINDOWS.map((kind) => [scopeSql(kind, kind), `${kind} IS NOT NULL`] as const),
     ].flatMap(([scope, where]) => [
-      ofMinutes("minute", scope, "minute", `${where} AND ${IS_KEPT}`),
-      ofMinutes("day", scope, startSql("day", "minute"), where),
-      ofMinutes("lifetime", scope, "0", where),
+      ofSums("minute", scope, "minute", "minutes", `${where} AND ${IS_KEPT}`),
+      ofSums("day", scope, "day", "days", where),
+      ofSums("lifetime", scope, "0", "days", where),
     ]).join("\n  UNION ALL ")
   }
   ${AS_WHOLE.map((kind) => `UNION ALL ${ofEntities(kind, tail)}`).join("\n  ")}

@@ -55,20 +55,27 @@ const addIncrement = (table: string, time?: { column: string; sql: string }) =>
     addTo(table)
   }`;
 
-/** Adds the calls of one hour, agent, model and key to the hour, the day and the total, in one pass over the calls. */
+const ofSource = (row: string) =>
+  ["source", "agent_id", "machine", "first_at", "last_at", ...COUNTER_COLUMNS].map((column) => row + column)
+    .join(", ");
+
+/** Adds the calls of one hour, agent, model, key and source to the hour, the day, the total and the source, in one pass over the calls. */
 export const usageIncrements: readonly Logic[] = [
   {
     name: "usage_increments",
-    sql: `CREATE VIEW usage_increments AS SELECT hour, ${
-      KEY.join(", ")
-    }, ${COUNTERS} FROM usage_hours WHERE false`,
+    sql: `CREATE VIEW usage_increments AS SELECT h.hour, ${
+      [...KEY, ...COUNTER_COLUMNS].map((column) => `h.${column}`).join(", ")
+    }, s.source, s.machine, s.first_at, s.last_at FROM usage_hours h, usage_sources s WHERE false`,
   },
   ...rowTrigger({
     name: "add_usage",
     event: "INSTEAD OF INSERT ON usage_increments",
     body: `${addIncrement("usage_hours", { column: "hour", sql: "NEW.hour" })};
   ${addIncrement("usage_days", { column: "day", sql: startSql("day", "NEW.hour") })};
-  ${addIncrement("usage_totals")};`,
+  ${addIncrement("usage_totals")};
+  INSERT INTO usage_sources (${ofSource("")}) SELECT ${ofSource("NEW.")} WHERE true
+  ON CONFLICT (source, agent_id, machine) DO UPDATE SET first_at = min(usage_sources.first_at, excluded.first_at),
+    last_at = max(usage_sources.last_at, excluded.last_at), ${addTo("usage_sources")};`,
   }),
 ];
 
@@ -207,11 +214,8 @@ function toRollUp(calls: number): readonly Statement[] {
   return [
     addEntities("usage_runs", "run_id", newCalls, ["session_id"]),
     addEntities("usage_sessions", "session_id", newCalls),
-    `INSERT INTO usage_sources
-SELECT ${SOURCE_OF_ENTRY}, min(at), max(at), ${SUMS} ${newCalls} GROUP BY 1, 2, 3
-ON CONFLICT (source, agent_id, machine) DO UPDATE SET first_at = min(usage_sources.first_at, excluded.first_at),
-  last_at = max(usage_sources.last_at, excluded.last_at), ${addTo("usage_sources")}`,
-    `INSERT INTO usage_increments SELECT ${HOUR}, ${GROUP}, ${SUMS} ${newCalls} GROUP BY 1, ${GROUP}`,
+    `INSERT INTO usage_increments SELECT ${HOUR}, ${GROUP}, ${SUMS}, coalesce(source, ''), ${MACHINE}, min(at), max(at)
+${newCalls} GROUP BY 1, ${GROUP}, coalesce(source, ''), ${MACHINE}`,
     // Last: the statements before it read the old position.
     `UPDATE rollup_positions SET position = ${upTo} WHERE name = 'totals'`,
   ].map((sql) => ({ sql }));

@@ -91,21 +91,40 @@ const dayOf = (at: number) => Math.floor(at / DAY_MS);
 const WITNESS = "s.witness, s.call_id, s.is_apart, s.request_id, s.fingerprint, s.said";
 const findBy = (column: string) =>
   `SELECT ${WITNESS}, s.response_id FROM json_each(?1) j ${ORDERED_JOIN} sightings s ON s.${column} = j.value`;
-const OF_DAY = "CAST(j.value AS BIGINT) + near.days";
+
+/** SQL that looks ids up with their days, as `wanted`, read once: JSON is slow to read, and each id has three days. */
+const lookUp = (columns: string, table: string, condition: string) =>
+  `WITH wanted AS MATERIALIZED (SELECT key AS id, ${
+    endOf("key")
+  } AS id_end, CAST(value AS BIGINT) AS day FROM json_each(?1))
+SELECT ${columns} FROM ${DAYS_APART} ${ORDERED_JOIN} wanted ON true ${ORDERED_JOIN} ${table} ON ${condition}`;
+const OF_DAY = "wanted.day + near.days";
 // Entries that correct a call have no id of an answer. A condition on them would make PostgreSQL read all calls.
-const BY_RESPONSE = `SELECT c.response_id, c.call_id, c.source FROM json_each(?1) j ${NEAR_DAYS} calls c
-  ON ${DAY_OF_CALL} = ${OF_DAY} AND ${hasAnswerId("j.key")}`;
-const BY_REQUEST = `SELECT s.request_id, s.call_id FROM json_each(?1) j ${NEAR_DAYS} sightings s
-  ON s.day = ${OF_DAY} AND s.request_id = j.key`;
-const REQUEST_IN_ROW = `SELECT c.request_id, c.call_id FROM json_each(?1) j ${NEAR_DAYS} calls c
-  ON ${DAY_OF_CALL} = ${OF_DAY} AND ${endOf("c.request_id")} = ${endOf("j.key")} AND c.request_id = j.key
-  AND (c.source IN ('log', 'otlp'))`;
+const BY_RESPONSE = lookUp(
+  "c.response_id, c.call_id, c.source",
+  "calls c",
+  `${DAY_OF_CALL} = ${OF_DAY} AND ${endOf("c.response_id")} = wanted.id_end AND c.response_id = wanted.id`,
+);
+const BY_REQUEST = lookUp(
+  "s.request_id, s.call_id",
+  "sightings s",
+  `s.day = ${OF_DAY} AND s.request_id = wanted.id`,
+);
+const REQUEST_IN_ROW = lookUp(
+  "c.request_id, c.call_id",
+  "calls c",
+  `${DAY_OF_CALL} = ${OF_DAY} AND ${endOf("c.request_id")} = wanted.id_end AND c.request_id = wanted.id
+  AND (c.source IN ('log', 'otlp'))`,
+);
 // A log's record that is named after the id of the answer is found by that.
-const WITNESS_IN_ROW = `SELECT NULL, c.call_id, c.source FROM json_each(?1) j ${NEAR_DAYS} calls c
-  ON ${DAY_OF_CALL} = ${OF_DAY} AND substr(c.call_id, (length(c.call_id) - 19), 12) = ${endOf("j.key")}
+const WITNESS_IN_ROW = lookUp(
+  "NULL, c.call_id, c.source",
+  "calls c",
+  `${DAY_OF_CALL} = ${OF_DAY} AND substr(c.call_id, (length(c.call_id) - 19), 12) = wanted.id_end
 WHERE (c.source IN ('log', 'otlp')) AND (c.response_id IS NULL OR (c.source = 'otlp') OR (replace(c.response_id, ':', '') <> c.response_id)
   OR (substr(c.call_id, ((length(c.call_id) - 8) - length(c.response_id)), (length(c.response_id) + 1)) <> (':' || c.response_id)))
-  AND c.adjusts IS NULL`;
+  AND c.adjusts IS NULL`,
+);
 
 /**
  * Returns whether the row of a call may hold the only statement of its witness, which then has no row of its own: so nearly all calls
@@ -140,19 +159,25 @@ AND NOT EXISTS (SELECT 1 FROM calls c ${NOT_INDEXED} WHERE c.position > ?2 AND (
 
 /** Finds the witnesses and calls that some sightings may be of. */
 export async function findKnown({ store, query }: CallContext, set: readonly Witnessed[]): Promise<Found> {
-  const list = (values: (string | null | undefined)[]) =>
-    JSON.stringify([...new Set(values.filter((value) => value != null))]);
-  const responses = list(set.map(({ said }) => said.response));
+  const list = (valueOf: (one: Witnessed) => string | null | undefined) => {
+    const values = new Set<string>();
+    for (const one of set) {
+      const value = valueOf(one);
+      if (value != null) values.add(value);
+    }
+    return JSON.stringify([...values]);
+  };
+  const responses = list(({ said }) => said.response);
   const byCounts = set.filter(({ isFoundByCounts }) => isFoundByCounts);
   const requestIds = listByDay(set, ({ requestId }) => requestId);
   const [state, same, apart, requests, inRows, fingerprints, named, responded, counted] = await store.readAll(
     [
       { sql: STATE },
-      { sql: findBy("witness"), args: [list(set.map(({ witness }) => witness))] },
+      { sql: findBy("witness"), args: [list(({ witness }) => witness)] },
       { sql: findBy("response_id"), args: [responses] },
       { sql: BY_REQUEST, args: [requestIds] },
       { sql: REQUEST_IN_ROW, args: [requestIds] },
-      { sql: findBy("fingerprint"), args: [list(set.map(({ fingerprint }) => fingerprint))] },
+      { sql: findBy("fingerprint"), args: [list(({ fingerprint }) => fingerprint)] },
       { sql: WITNESS_IN_ROW, args: [listByDay(set, ({ witness }) => witness)] },
       { sql: BY_RESPONSE, args: [listByDay(set, ({ said }) => said.response ?? null, idInName)] },
       ...callsByCounts(byCounts),

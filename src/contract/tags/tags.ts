@@ -88,4 +88,10 @@ export function sortTags(tags: Tags): Record<string, string> {
 }
 
 /** Returns tags as the JSON that is stored. */
-export const tagsText = (tags: Tags): string => JSON.stringify(sortTags(tags));
+export function tagsText(tags: Tags): string {
+  const keys = Object.keys(tags);
+  // Nearly always they are sorted.
+  return JSON.stringify(
+    keys.every((key, index) => index === 0 || keys[index - 1]! < key) ? tags : sortTags(tags),
+  );
+}
