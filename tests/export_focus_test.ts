@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import { parquetReadObjects } from "#dev/hyparquet.ts";
 import { exportCharges } from "../src/bills/exports/files/mod.ts";
+import { toCsv } from "../src/bills/exports/files/table_file.ts";
 import { readCharges } from "../src/bills/exports/mod.ts";
 import type { ExportCell } from "../src/contract/exports.ts";
 import type { FocusVersion } from "../src/contract/values.ts";
@@ -16,7 +17,8 @@ import { dialectKinds } from "./harness/databases.ts";
 import { memoryTarget } from "./harness/memory_target.ts";
 import { modelCall } from "./harness/model_calls.ts";
 import { anyDetailedUsage, anyRates } from "./harness/price_arbitraries.ts";
-import { isThorough } from "./harness/thorough.ts";
+import { inDirectory } from "./harness/in_directory.ts";
+import { cases, isThorough } from "./harness/thorough.ts";
 
 const FROM = Date.parse("2026-10-01T00:00:00Z");
 const TO = Date.parse("2026-11-01T00:00:00Z");
@@ -222,6 +224,63 @@ const spread = (count: number, fields: Partial<ModelCall> = {}) =>
     (_, index) =>
       modelCall({ callId: `call_${index}`, at: FROM + index * HOUR / 4, priceSource: "provider", ...fields }),
   );
+
+/**
+ * FOCUS's own checks, where Python has them on the PATH: `pip install focus-data-toolkit==0.14.1`, and with Python 3.12
+ * `focus-validator==2.2.1 pyarrow\<22`, which has to run in its folder. No invoice is known when calls are booked.
+ */
+const CHECKS = [
+  {
+    program: "focus-toolkit",
+    version: "1.4",
+    command: "focus-toolkit validate --dataset cost-and-usage",
+    fault: /^ +\[(\w+:\w+)\]/gm,
+    expected: [],
+  },
+  {
+    program: "focus-validator",
+    version: "1.2",
+    command:
+      `cd "$(dirname "$(python3 -c 'import focus_validator as v; print(v.__path__[0])')")" && focus-validator ` +
+      "--block-download --validate-version 1.2.0.1 --data-file",
+    fault: /❌ (\S+): FAIL/g,
+    expected: ["InvoiceId-C-005-C"],
+  },
+] as const;
+
+for (const { program, version, command, fault, expected } of CHECKS) {
+  const run = async (line: string) => {
+    const { stdout, stderr } = await new Deno.Command("sh", { args: ["-c", line], stdin: "null" }).output();
+    return new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
+  };
+  const isMissing = await run(`command -v ${program}`) === "";
+  Deno.test({
+    name: `${program} finds no fault in any month of charges, and finds one that is made${
+      isMissing ? ` (skipped: ${program} is not on the PATH)` : ""
+    }`,
+    ignore: isMissing,
+    fn: () =>
+      inDirectory((folder) =>
+        fc.assert(
+          fc.asyncProperty(anyMonth, fc.boolean(), async ([cards, month], perCall) => {
+            await using ledger = await openLedger(month.map((one, index) => toCall(cards, one, index)));
+            const { rows, columns } = await chargesOf(ledger.ctx, { perCall, version });
+            const faultsOf = async (category: ExportCell) => {
+              const cells = rows.map((row) => ({ ...row, ChargeCategory: category }))
+                .map((row: Row) => columns.map((name) => row[name]!));
+              await Deno.writeTextFile(`${folder}/focus.csv`, toCsv([columns, ...cells]));
+              const said = await run(`${command} ${folder}/focus.csv`);
+              assert.match(said, /STRUCTURAL_VALID|PASS/);
+              return [...said.matchAll(fault)].map(([, name]) => name!);
+            };
+            assert.deepEqual(await faultsOf("Usage"), expected);
+            assert.ok((await faultsOf("Usages")).length > expected.length);
+          }),
+          { numRuns: cases(1) },
+        )
+      ),
+  });
+}
 
 Deno.test("pages of charges are the same rows as one page, and a key of one agent gets its own", async () => {
   await using ledger = await openLedger([

@@ -5,6 +5,7 @@ import { type ModelCall, scopeIn, scopeOf, type Scopes, treeOf } from "../ledger
 import type { SqlValue } from "../store/mod.ts";
 import type { Budget, ReservedAmounts } from "./decide_call.ts";
 import { windowOf } from "../contract/windows.ts";
+import { DAY_MS } from "../kernel/clock.ts";
 
 /** A run above another. */
 export interface RunAbove {
@@ -38,16 +39,24 @@ export interface CallToDecide {
   mayLose?: boolean;
 }
 
+const BY_DAY = ["day", "week", "month", "quarter", "30d"] as const satisfies BudgetPeriod[];
+
+/** The starts of the windows of the last day that was asked for; the first of them is its own. */
+let startsOfDay: readonly number[] = [NaN];
+
+/** Returns the starts of the windows of UTC that hold a time, which change only with its day. */
+function startsIn(at: number): readonly number[] {
+  const isInDay = at >= startsOfDay[0]! && at < startsOfDay[0]! + DAY_MS;
+  return isInDay ? startsOfDay : startsOfDay = BY_DAY.map((per) => windowOf(per, at).from);
+}
+
 /** Returns the row of a call, of `CALL_COLUMNS`; `n` is its number in the statement. */
 export function toCallRow(
   { reservationId, scopes, at, amounts, isUnpriced, leaseMs }: CallToDecide,
   n: number,
 ): SqlValue[] {
   const { runId, budget, above = [], subjects } = scopes;
-  const start = (per: BudgetPeriod) => windowOf(per, at).from;
-  const runs = [...runId !== null && budget ? [{ runId, budget }] : [], ...above].flatMap((
-    { runId, budget },
-  ) =>
+  const runs = (runId === null ? above : [{ runId, budget }, ...above]).flatMap(({ runId, budget }) =>
     budget
       ? [
         `[${JSON.stringify(scopeOf("run", runId))},${budget.limitNanoUsd},"${budget.mode}",${
@@ -68,12 +77,8 @@ export function toCallRow(
     subjects?.billing ?? null,
     subjects?.tags ? tagsText(subjects.tags) : null,
     at,
-    start("hour"),
-    start("day"),
-    start("week"),
-    start("month"),
-    start("quarter"),
-    start("30d"),
+    windowOf("hour", at).from,
+    ...startsIn(at),
     amounts.estimateNanoUsd,
     amounts.worstNanoUsd,
     Number(isUnpriced),

@@ -11,6 +11,7 @@ import type { HiddenSecrets } from "./hidden_secrets.ts";
 import type { CallTimes, LiveCall } from "./live_calls.ts";
 import type { Send } from "./pooled_send.ts";
 import type { Target } from "./targets.ts";
+import type { Upstream } from "./upstreams.ts";
 
 /** The state of the gateway of a process. */
 export interface GatewayState {
@@ -24,6 +25,8 @@ export interface GatewayState {
   plans: Map<string, SeenPlan>;
   /** The search for credentials in the answers of providers, by their names. */
   hiddenSecrets: Map<string, HiddenSecrets>;
+  /** The providers with their base URLs, by family, version and name. */
+  upstreams: Map<string, Upstream>;
   /** Sends a request to a provider, once, and follows no redirect. */
   send: Send;
   /** Resolves once `send()` needs to load nothing more, and so sends in the turn of the event loop in which it is called. */

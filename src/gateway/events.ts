@@ -25,9 +25,11 @@ const [LF, CR] = [0x0a, 0x0d];
 /** The largest event that is held back until it is complete. */
 const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 
+const NO_BYTES = new Uint8Array(0);
+
 /** The bytes of a piece that is not complete. A large one comes in many chunks, so each is copied a few times only. */
 class HeldBytes {
-  bytes: Uint8Array<ArrayBuffer> = new Uint8Array(0);
+  bytes: Uint8Array<ArrayBuffer> = NO_BYTES;
   /** True if this object has allocated the buffer behind the bytes, and so may write at its end. */
   #isOwn = false;
 
@@ -53,7 +55,8 @@ class HeldBytes {
   /** Removes bytes from the beginning. They are not overwritten, since events refer to them. */
   drop(count: number): void {
     if (count === 0) return;
-    this.bytes = this.bytes.slice(count);
+    // Mostly a chunk ends with an event.
+    this.bytes = count === this.bytes.length ? NO_BYTES : this.bytes.slice(count);
     this.#isOwn = true;
   }
 }

@@ -33,14 +33,14 @@ export interface ModelsAnswer {
  * @throws {PurserError} `invalid` for settings that can't be used; any error where there is no answer
  */
 export async function listModels(
-  { gateway, providerSources }: Pick<GatewayContext, "gateway" | "providerSources">,
+  ctx: Pick<GatewayContext, "gateway" | "providerSources">,
   provider: string,
   signal: AbortSignal,
 ): Promise<ModelsAnswer> {
   const family = familyOf(provider);
   const { version, search, headers } = REQUESTS[family];
-  const upstream = findUpstream({ provider, family, version, path: "models" }, providerSources);
-  const { status, body } = await gateway.send(withQuery(upstream.url + search, upstream.query), {
+  const upstream = findUpstream(ctx, { provider, family, version, path: "models" });
+  const { status, body } = await ctx.gateway.send(withQuery(upstream.url + search, upstream.query), {
     headers: { ...headers, ...upstream.headers },
     signal,
   });

@@ -34,6 +34,7 @@ export function createGatewayState(
     lastCosts: new RecentMap(MAX_REMEMBERED),
     plans: new Map(),
     hiddenSecrets: new Map(),
+    upstreams: new Map(),
     send: withoutRedirects<string, ProviderAnswer>(
       fetch ?? pooled!,
       (reason) =>

@@ -48,7 +48,7 @@ export interface PassedAnswer {
 export async function passRequest(ctx: GatewayContext, request: GatewayRequest): Promise<PassedAnswer> {
   const endpoint = findEndpoint(request.method, request.target, request.headers);
   checkQuery(request.method, request.target, request.search);
-  const upstream = findUpstream(request.target, ctx.providerSources);
+  const upstream = findUpstream(ctx, request.target);
   if (endpoint.kind === "free") return await passFree(ctx, request, upstream, endpoint);
   const bytes = await request.body();
   const readAt = ctx.clock.monotonic();
@@ -157,6 +157,7 @@ async function sendCall(
       reader,
       live,
       hidesUsage: asked.isAdded,
+      hidden,
       onDisconnect: upstream.onDisconnect,
       memory: request.memory,
       signal: request.signal,
@@ -178,12 +179,7 @@ async function sendCall(
       },
     };
     ctx.keepAlive?.(live.ended);
-    return {
-      status: response.status,
-      headers,
-      body: hideIn(passStream(ctx, answer), hidden),
-      ended: live.ended,
-    };
+    return { status: response.status, headers, body: passStream(ctx, answer), ended: live.ended };
   }
   try {
     return await passWhole(ctx, {
@@ -202,17 +198,6 @@ async function sendCall(
   } finally {
     live.end();
   }
-}
-
-/** Hides credentials in the events of a stream, each of which is in one part. */
-function hideIn(stream: ByteReader, hidden: HiddenSecrets): ByteReader {
-  return {
-    async read() {
-      const part = await stream.read();
-      return part.done ? part : { done: false, value: hidden.inBytes(part.value) };
-    },
-    cancel: (reason) => stream.cancel(reason),
-  };
 }
 
 /** The longest answers that models write: what is larger, such as an image, is not text. */

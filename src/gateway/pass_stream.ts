@@ -2,6 +2,7 @@ import { type Fields, isFields } from "../pricing/usage/mod.ts";
 import type { ByteReader } from "../kernel/byte_reader.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { AnswerReader } from "./answer_reader.ts";
+import type { HiddenSecrets } from "./hidden_secrets.ts";
 import type { LiveCall } from "./live_calls.ts";
 import { parseInTurns } from "../kernel/json/parse_in_turns.ts";
 import { type MemoryShare, SMALL_PART_BYTES, spendInParts, type Turns } from "../kernel/turns.ts";
@@ -16,6 +17,8 @@ export interface StreamedAnswer {
   reader: AnswerReader;
   /** True if the client did not ask for the usage that the provider sends. */
   hidesUsage: boolean;
+  /** Hides credentials in the events, each of which is in one part. */
+  hidden: HiddenSecrets;
   live: LiveCall;
   /** The memory of the answer. */
   memory?: MemoryShare | undefined;
@@ -64,7 +67,7 @@ export function passStream(
   async function* pass(): AsyncGenerator<Part, undefined> {
     try {
       for (;;) {
-        if (memory) await waitForRoom();
+        if (isGrowing || splitter.rest().length > SMALL_PART_BYTES) await waitForRoom();
         const part = await nextPart();
         if (part?.done) break;
         const turn = part && turnsOf(part.value.length);
@@ -171,7 +174,8 @@ export function passStream(
 
   return {
     async read() {
-      return hasLeft ? { done: true, value: undefined } : await passed.next();
+      const part = hasLeft ? DONE : await passed.next();
+      return part.done ? part : { done: false, value: answer.hidden.inBytes(part.value) };
     },
     cancel() {
       leave();
@@ -181,6 +185,8 @@ export function passStream(
 }
 
 type Part = Uint8Array<ArrayBuffer>;
+
+const DONE = { done: true, value: undefined } as const;
 
 /** Adds bytes to parts. Bytes that follow the last part in memory extend it, so that a chunk of the provider stays one chunk. */
 function append(parts: Part[], bytes: Part): void {

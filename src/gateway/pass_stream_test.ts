@@ -32,6 +32,7 @@ Deno.test("streams that a provider sends as fast as they are read leave others t
       wire: openAiChat,
       reader: { takeEvent() {}, end() {} } as unknown as AnswerReader,
       hidesUsage: false,
+      hidden: { inBytes: (bytes) => bytes, inText: (text) => text },
       live: { cancel() {} } as unknown as LiveCall,
       onDisconnect: "drain",
       book: () => Promise.resolve(resolve()),

@@ -1,6 +1,7 @@
 import { type Credential, credentialOf, hashCredential } from "../config/credentials/mod.ts";
 import { isOfCredential, type ProviderSources, readProviderAccess } from "../config/mod.ts";
 import { idsIn, type Upstream as PaidWith } from "../ledger/mod.ts";
+import type { GatewayContext } from "./context.ts";
 import { has, type HeaderNames, namesOf } from "./headers.ts";
 import type { Family, Target } from "./targets.ts";
 
@@ -27,12 +28,23 @@ export interface Upstream {
 export const ABORTING = new Set(["openai", "anthropic", "azure", "xai", "deepseek", "openrouter"]);
 
 /**
- * Returns the provider of a target.
+ * Returns the provider of a target. Its settings, which don't change, are read once.
  *
  * @throws {PurserError} `invalid` without a key for it
  */
 export function findUpstream(
+  { gateway: { upstreams: known }, providerSources }: Pick<GatewayContext, "gateway" | "providerSources">,
   { provider, family, version, path }: Target,
+): Upstream {
+  const api = `${family}/${version}/${provider}`;
+  let found = known.get(api);
+  if (!found) known.set(api, found = readUpstream({ provider, family, version }, providerSources));
+  return { ...found, url: `${found.url}/${path}` };
+}
+
+/** Returns a provider, with its base URL. */
+function readUpstream(
+  { provider, family, version }: Omit<Target, "path">,
   sources: ProviderSources,
 ): Upstream {
   const { baseUrl, query, apiKey, headers } = readProviderAccess(
@@ -41,10 +53,9 @@ export function findUpstream(
     sources,
   );
   const { passHeaders, onDisconnect } = sources.providers[provider] ?? {};
-  // Google's has the version in its address; the others have one version only.
-  const root = family === "google" ? baseUrl.replace(/\/v1(alpha|beta)?$/, `/${version}`) : baseUrl;
   return {
-    url: `${root}/${path}`,
+    // Google's has the version in its address; the others have one version only.
+    url: family === "google" ? baseUrl.replace(/\/v1(alpha|beta)?$/, `/${version}`) : baseUrl,
     query,
     headers: { ...headers, ...(apiKey !== undefined && credentials(family, apiKey)) },
     hasKey: apiKey !== undefined,

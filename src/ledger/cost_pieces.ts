@@ -163,13 +163,16 @@ function rowsOf(scope: CostScope, { source, from, to }: Piece, key: Key, args: S
 
 /** SQL for the calls that have the tag of a key: once with its value, and once subtracted without. */
 function taggedRows(scope: CostScope, key: Key, args: SqlValue[]): string {
-  const tagged = ALL_TAGGED.map((source) => rowsOf(scope, { source, ...spanOf(scope) }, key, args))
-    .join(" UNION ALL ");
+  // Each source is grouped by itself: their rows together would be copied once more, a tenth of the time.
+  const tagged = ALL_TAGGED.map((source) =>
+    `SELECT ${key.columns}, ${COUNTER_SUMS} FROM (${
+      rowsOf(scope, { source, ...spanOf(scope) }, key, args)
+    }) entries GROUP BY ${key.columns}`
+  ).join(" UNION ALL ");
   const others = key.columns.map((name) => name === "tag_value" ? "NULL" : name);
   // The condition comes after the groups: before them, SQLite would read the tag of each call twice.
   const ofTag = "FROM tagged WHERE tag_value IS NOT NULL";
-  return `SELECT * FROM (WITH tagged AS MATERIALIZED (SELECT ${key.columns}, ${COUNTER_SUMS} FROM (${tagged}) t
-  GROUP BY ${key.columns})
+  return `SELECT * FROM (WITH tagged AS MATERIALIZED (${tagged})
 SELECT * ${ofTag} UNION ALL SELECT ${others}, ${COUNTER_COLUMNS.map((name) => `-${name}`)} ${ofTag}) parts`;
 }
 

@@ -1,4 +1,6 @@
-import { type Handler, listen, withAccessCheck } from "../../src/http/server/mod.ts";
+import { type Handler, listen, type Listening, withAccessCheck } from "../../src/http/server/mod.ts";
+import { systemClock } from "../../src/kernel/clock.ts";
+import { silentLog } from "../../src/kernel/log.ts";
 import { sharedBrowser, skipBrowser, type TestBrowser } from "./browser.ts";
 import { openTestPurser, type TestOptions, type TestPurser } from "./test_purser.ts";
 
@@ -10,8 +12,22 @@ export interface TestDashboard {
   url: string;
 }
 
+/** Answers as the Purser of the test that runs. */
+let handler: Handler;
+let server: Promise<Listening> | undefined;
+
+/** Returns the server of all tests of a module: a page that was opened at its address needs no load for the next test. */
+function sharedServer(): Promise<Listening> {
+  return server ??= listen({ clock: systemClock, log: silentLog }, (...request) => handler(...request), {
+    host: "127.0.0.1",
+    port: 0,
+  });
+}
+
+Deno.test.afterAll(async () => await (await server)?.shutdown({ graceMs: 0 }));
+
 /**
- * Registers the tests of a file as the steps of one test, over one server and one browser: to start a browser takes longer
+ * Registers the tests of a file as the steps of one test, over one Purser and one browser: to start a browser takes longer
  * than most of them.
  */
 export function testDashboard(
@@ -23,43 +39,46 @@ export function testDashboard(
     name,
     ignore: skipBrowser,
     async fn(t) {
-      await using purser = await openTestPurser(options);
-      const { handle, browser } = watchStreams(
+      await using purser = await openTestPurser({ ...options, isChecked: false });
+      const { handle, browser, ended } = watchStreams(
         withAccessCheck(purser.core, purser.app),
         await sharedBrowser(),
       );
-      const server = await listen(purser.core, handle, { host: "127.0.0.1", port: 0 });
-      try {
-        for (const [step, test] of Object.entries(steps)) {
-          await t.step(step, () => test({ purser, browser, url: server.url }));
-        }
-      } finally {
-        await server.shutdown({ graceMs: 0 });
+      handler = handle;
+      const { url } = await sharedServer();
+      for (const [step, test] of Object.entries(steps)) {
+        await t.step(step, () => test({ purser, browser, url }));
       }
+      await ended();
     },
   });
 }
 
 /**
- * The clock of the server stands still, and a stream that joins another gets what that one has got. So a page is opened only
- * once the streams of those that were closed have ended.
+ * Watches the streams of pages. The clock of the server stands still, and a stream that joins another gets what that one has
+ * got: so a page is opened only once the streams of those that were closed have ended.
  */
-function watchStreams(answer: Handler, browser: TestBrowser): { handle: Handler; browser: TestBrowser } {
-  const streams = new Set<Promise<void>>();
+function watchStreams(answer: Handler, browser: TestBrowser) {
+  const streams = new Set<PromiseLike<void>>();
   let pages = 0;
+  const ended = async () => {
+    while (pages === 0 && streams.size > 0) await Promise.race(streams);
+  };
   return {
-    async handle(...request) {
+    ended,
+    async handle(...request: Parameters<Handler>) {
       const response = await answer(...request);
       if (response.headers.get("content-type") !== "text/event-stream") return response;
       const { readable, writable } = new TransformStream();
-      const ended = response.body!.pipeTo(writable).catch(() => {}).finally(() => streams.delete(ended));
-      streams.add(ended);
+      const forget = () => void streams.delete(end);
+      const end = response.body!.pipeTo(writable).then(forget, forget);
+      streams.add(end);
       return new Response(readable, response);
     },
     browser: {
       ...browser,
-      async open(...page) {
-        while (pages === 0 && streams.size > 0) await Promise.race(streams);
+      async open(...page: Parameters<TestBrowser["open"]>) {
+        await ended();
         const opened = await browser.open(...page);
         pages++;
         return {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createAlertEvaluator, createDispatcher } from "../../src/mod.ts";
-import { expectAccessible } from "../harness/browser.ts";
+import { changeAddress, expectAccessible } from "../harness/browser.ts";
 import { type TestDashboard, testDashboard } from "../harness/dashboard.ts";
 import { permanent, recordingChannel } from "../harness/recording_channel.ts";
 import { downloaded } from "./_downloads.ts";
@@ -205,10 +205,10 @@ testDashboard("alerts", { alerts }, {
     await opened.page.getByRole("heading", { name: `Alert: ${name}` }).waitFor();
     assert.equal(await statOf(opened.page, "Threshold"), "$0 | the limit $0");
     await expectAccessible(opened.page);
-    await opened.page.goto(`${dashboard.url}/ui/budgets/${body.budget_id}`);
+    await changeAddress(opened.page, `/ui/budgets/${body.budget_id}`);
     await opened.page.getByRole("heading", { name: `Budget: ${name}` }).waitFor();
     await expectAccessible(opened.page);
-    await opened.page.goto(`${dashboard.url}/ui/`);
+    await changeAddress(opened.page, "/ui/");
     await opened.page.getByRole("listitem").getByRole("link", { name }).first().waitFor();
     await expectAccessible(opened.page);
   },
@@ -238,17 +238,17 @@ testDashboard("alerts", { alerts }, {
     assert.equal(await statOf(page, "Value"), "82% | used of the window");
     assert.equal(await statOf(page, "Threshold"), "80% | five_hour window of the codex plan");
     await expectAccessible(page);
-    await page.goto(`${dashboard.url}/ui/budgets`);
+    await changeAddress(page, "/ui/budgets");
     await page.getByText("Plans at 80%").getByRole("link", { name: "Plan" }).click();
     await page.waitForURL(new RegExp(`/ui/budgets/rules/${rule_id}$`));
     await page.getByText("82% is used of the fullest window of any plan; it fires at 80%, once per window.")
       .waitFor();
     await expectAccessible(page);
-    await page.goto(`${dashboard.url}/ui/budgets`);
+    await changeAddress(page, "/ui/budgets");
     await page.getByText("Unexplained above $5").getByRole("link", { name: "Bill" }).click();
     await page.waitForURL(new RegExp(`/ui/budgets/rules/${bill.rule_id}$`));
     await page.getByText(/^Unexplained above \$5[.0]*; now unknown$/).waitFor();
-    await page.goto(`${dashboard.url}/ui/`);
+    await changeAddress(page, "/ui/");
     await page.getByText("82% of 80%").first().waitFor();
   },
 
@@ -269,9 +269,9 @@ testDashboard("alerts", { alerts }, {
   async "that the history no longer has are not found, and say so"(dashboard) {
     await using opened = await openAt(dashboard, "/ui/budgets/alerts/alert_missing");
     await opened.page.getByText("No alert has this address").waitFor();
-    await opened.page.goto(`${dashboard.url}/ui/budgets/rules/rule_missing`);
+    await changeAddress(opened.page, "/ui/budgets/rules/rule_missing");
     await opened.page.getByText("No rule has this address").waitFor();
-    await opened.page.goto(`${dashboard.url}/ui/budgets/bud_missing`);
+    await changeAddress(opened.page, "/ui/budgets/bud_missing");
     await opened.page.getByText("No budget has this address").waitFor();
     await expectAccessible(opened.page);
   },

@@ -151,7 +151,7 @@ testDashboard("the bills of providers", { config: { prices: [PRICE] as never } }
     assert.equal(await statOf(page, "Bill"), "$1.13 | 30 lines");
     assert.equal(await statOf(page, "Ledger"), "$0.0225 | 5 calls");
     assert.equal(await statOf(page, "Difference"), "+$1.11 | the bill less the ledger");
-    assert.match(await statOf(page, "Unexplained"), /^\$0\.10 \| over its limit \$0\.0+\d$/);
+    assert.match(await statOf(page, "Unexplained"), /^\$0\.10 \| over its limit \$0\.0+\d+$/);
     assert.equal(await statOf(page, "Price"), "+$0.10 | other prices");
     assert.deepEqual(plain(await rowsOf(page, "From the ledger to the bill")), [
       "Ledger | | $0.0225",

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { fixedClock } from "../../src/kernel/clock.ts";
+import { changeAddress } from "../harness/browser.ts";
 import { testDashboard } from "../harness/dashboard.ts";
 import { ask, bookCalls, expectFewRequests, figure, NOW, open, rowsOf } from "./_costs.ts";
 
@@ -57,7 +58,7 @@ testDashboard("the questions about costs in the dashboard", { clock: fixedClock(
     await page.getByLabel("Span", { exact: true }).selectOption("Yesterday");
     await page.getByRole("heading", { name: "Yesterday, and the day before" }).waitFor();
     assert.equal(await figure(opened, "Yesterday"), "1.5");
-    await page.goto(`${dashboard.url}/ui/costs/compare?span=all`);
+    await changeAddress(page, "/ui/costs/compare?span=all");
     await page.getByText("There is no span before the one in all time").waitFor();
   },
 
@@ -99,7 +100,7 @@ testDashboard("the questions about costs in the dashboard", { clock: fixedClock(
     );
     assert.equal(step, row, "the steps are as large as the tables");
     expectFewRequests(opened);
-    await opened.page.goto(`${dashboard.url}/ui/costs/coverage?agent_id=unknown`);
+    await changeAddress(opened.page, "/ui/costs/coverage?agent_id=unknown");
     await opened.page.getByText("No model was called in this span").waitFor();
     assert.equal(await opened.page.getByText("Every call has a price").count(), 0);
   },
@@ -112,7 +113,7 @@ testDashboard("the questions about costs in the dashboard", { clock: fixedClock(
     assert.equal(await figure(opened, "At the pace so far"), String(forecast.forecast_usd));
     assert.equal(await figure(opened, "By weekdays"), String(forecast.weekday_forecast_usd));
     expectFewRequests(opened);
-    await opened.page.goto(`${dashboard.url}/ui/costs/forecast?agent_id=support`);
+    await changeAddress(opened.page, "/ui/costs/forecast?agent_id=support");
     await opened.page.getByText("Too early for a forecast").waitFor();
   },
 });

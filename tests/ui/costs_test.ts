@@ -132,10 +132,10 @@ testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
     await page.keyboard.press("Enter");
     await page.waitForURL(/from=2026-11-25T11%3A00%3A00.000Z&to=2026-11-25T11%3A30%3A00.000Z/);
 
-    await page.goto(`${dashboard.url}/ui/costs?from=2026-11-24T00:00:00.000Z`);
+    await changeAddress(page, "/ui/costs?from=2026-11-24T00:00:00.000Z");
     await page.getByRole("heading", { name: "Spent from 2026-11-24", exact: true }).waitFor();
     await page.getByRole("img", { name: /^Cost by hour and model: / }).waitFor();
-    await page.goto(`${dashboard.url}/ui/costs?from=2026-11-23`);
+    await changeAddress(page, "/ui/costs?from=2026-11-23");
     await page.getByRole("img", { name: /^Cost by day and model: / }).waitFor();
   },
 
@@ -183,12 +183,12 @@ testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
       await rows.first().waitFor();
       if (first) assert.equal((await rowsOf(opened, `Costs by ${by}`))[0]!.at(-1), first, by);
     }
-    await page.goto(`${dashboard.url}/ui/costs?from=2026-11-20&to=2026-11-21`);
+    await changeAddress(page, "/ui/costs?from=2026-11-20&to=2026-11-21");
     await page.getByText("No calls on 2026-11-20 (UTC)").first().waitFor();
     await page.getByLabel("Group by", { exact: true }).selectOption("By tag");
     await page.locator(".toast", { hasText: "No call of this span has a tag" }).waitFor();
     assert.equal(await page.getByLabel("Group by", { exact: true }).inputValue(), "");
-    await page.goto(`${dashboard.url}/ui/costs?span=all`);
+    await changeAddress(page, "/ui/costs?span=all");
     await page.getByLabel("Group by", { exact: true }).selectOption("By tag");
     await page.waitForURL(/by=tag%3Acustomer/);
     const byTag = "Costs by tag customer";
@@ -201,7 +201,7 @@ testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
     await page.getByRole("link", { name: "Remove the filter Tag customer:globex" }).waitFor();
     assert.equal(await figure(opened, "Calls"), "3");
     // A second tag narrows it down, and another value of the same one takes its place.
-    await page.goto(`${dashboard.url}/ui/costs?span=all&by=tag:env&tag=customer:globex`);
+    await changeAddress(page, "/ui/costs?span=all&by=tag:env&tag=customer:globex");
     await page.getByRole("region", { name: "Costs by tag env" }).getByRole("link", { name: "staging" })
       .first()
       .click();

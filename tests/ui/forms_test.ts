@@ -14,8 +14,10 @@ import { call, openAt } from "./_money.ts";
 
 /** The forms of what people write: one generator, looped over its table. */
 
-/** The texts that the test fills in by the label of a field, and then changes; 'true' checks a box. */
-const EXAMPLES: Readonly<Record<string, { page: string; name?: string; add: Filled; edit: Filled }>> = {
+/** The texts that the test fills in by the label of a field, and then changes; 'true' checks a box. `shown` is what the page has of the change. */
+const EXAMPLES: Readonly<
+  Record<string, { page: string; name?: string; add: Filled; edit: Filled; shown: string }>
+> = {
   budget: {
     page: "/ui/budgets",
     add: {
@@ -41,6 +43,7 @@ const EXAMPLES: Readonly<Record<string, { page: string; name?: string; add: Fill
       "Weeks begin on": "sunday",
       "Allow models without a price": "",
     },
+    shown: "$300",
   },
   rule: {
     page: "/ui/budgets",
@@ -55,6 +58,7 @@ const EXAMPLES: Readonly<Record<string, { page: string; name?: string; add: Fill
       "Cooldown in seconds": "60",
     },
     edit: { "Threshold in USD": "5", "Only of agent": "" },
+    shown: "$5.00",
   },
   key: {
     page: "/ui/keys",
@@ -67,6 +71,7 @@ const EXAMPLES: Readonly<Record<string, { page: string; name?: string; add: Fill
       "Only for models": "claude-*\ngpt-6-luna",
     },
     edit: { "Tags of its calls": "user=anna.k", "Stop before a plan's paid credits": "" },
+    shown: "user=anna.k",
   },
   price: {
     page: "/ui/costs/coverage",
@@ -81,6 +86,7 @@ const EXAMPLES: Readonly<Record<string, { page: string; name?: string; add: Fill
       "Only from day (UTC)": "2026-11-01",
     },
     edit: { "Output, USD per million tokens": "1.5", "Cached tokens that are read": "" },
+    shown: "$1.50",
   },
 };
 
@@ -93,8 +99,9 @@ async function fill({ page }: TestPage, filled: Filled): Promise<void> {
   if (await more.count() > 0) await more.click();
   for (const [label, value] of Object.entries(filled)) {
     const field = dialog.getByLabel(label, { exact: true });
-    if (await field.getAttribute("type") === "checkbox") await field.setChecked(value !== "");
-    else if (await field.evaluate(({ tagName }) => tagName === "SELECT")) await field.selectOption(value);
+    const type = await field.evaluate((element) => (element as HTMLInputElement).type);
+    if (type === "checkbox") await field.setChecked(value !== "");
+    else if (type === "select-one") await field.selectOption(value);
     else await field.fill(value);
   }
 }
@@ -157,10 +164,10 @@ Deno.test("the forms have every field that an author sets; enabled has buttons",
 
 testDashboard("the forms", {}, {
   async "add, change and remove each kind, as do the commands that they show"(dashboard) {
-    await using other = await openTestPurser({});
+    await using other = await openTestPurser({ isChecked: false });
     for (const resource of RESOURCES) {
       const { noun, removal } = resource;
-      const { page: path, add, edit, name = add.Name! } = EXAMPLES[noun]!;
+      const { page: path, add, edit, shown, name = add.Name! } = EXAMPLES[noun]!;
       const hasPage = resource === BUDGET || resource === RULE;
       const { opened, page, dialog, key } = await openAsAdmin(dashboard, path);
       await using _ = opened;
@@ -216,7 +223,7 @@ testDashboard("the forms", {}, {
       assert.deepEqual(changed, changedByCommand);
 
       // A dialog that opens before the page has read the change again is refused: it would be about the values before.
-      await page.reload();
+      await row.getByText(shown).first().waitFor();
       await row.getByRole("button", { name: removal.label, exact: true }).click();
       await runShown(opened, other);
       await submit(removal.label);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createKey, createWebSession } from "../../src/keys/mod.ts";
-import { expectAccessible } from "../harness/browser.ts";
+import { changeAddress, expectAccessible } from "../harness/browser.ts";
 import { type TestDashboard, testDashboard } from "../harness/dashboard.ts";
 import { call, openAt, rowsOf, statOf } from "./_money.ts";
 
@@ -84,7 +84,7 @@ testDashboard("names", {}, {
       "key phone OK | $0.50 of $2.0025% | $1.50 | Raise",
     ]);
     await expectAccessible(page);
-    await page.goto(`${dashboard.url}/ui/budgets/${ids.Everything}`);
+    await changeAddress(page, `/ui/budgets/${ids.Everything}`);
     await page.getByRole("heading", { name: "Budget: Everything" }).waitFor();
     await page.getByText("Its limit was never raised").waitFor();
     assert.equal(await page.getByRole("heading", { name: "Counters" }).count(), 0);
@@ -101,7 +101,7 @@ testDashboard("names", {}, {
     await page.getByRole("link", { name: "Alerts", exact: true }).click();
     const alerts = await rowsOf(page, "Alerts");
     assert.ok(alerts.every((row) => row.includes("coderkey laptop")), alerts.join("\n"));
-    await page.goto(`${dashboard.url}/ui/`);
+    await changeAddress(page, "/ui/");
     await page.getByText("refused").first().waitFor();
     const entries = await page.locator(".entries li").allTextContents();
     assert.ok(
@@ -118,7 +118,8 @@ testDashboard("names", {}, {
     await using opened = await openAt(dashboard, "/ui/budgets", { session });
     await opened.page.getByText("Unknown agent").waitFor();
     await opened.page.getByText("did you mean coder?").waitFor();
-    await opened.page.goto(`${dashboard.url}/ui/budgets/${ids.Typo}`);
+    await changeAddress(opened.page, `/ui/budgets/${ids.Typo}`);
+    await opened.page.getByRole("heading", { name: "Budget: Typo" }).waitFor();
     await opened.page.getByText("did you mean coder?").waitFor();
   },
 
@@ -133,10 +134,10 @@ testDashboard("names", {}, {
     assert.match(everything!, /\| hidden \|/);
     assert.ok(!/\$0|no price|90%/.test(everything!), everything);
     await expectAccessible(page);
-    await page.goto(`${dashboard.url}/ui/budgets/${ids.Everything}`);
+    await changeAddress(page, `/ui/budgets/${ids.Everything}`);
     await page.getByRole("heading", { name: "Budget: Everything" }).waitFor();
     assert.equal(await statOf(page, "Left"), "hidden");
-    await page.goto(`${dashboard.url}/ui/`);
+    await changeAddress(page, "/ui/");
     assert.equal(await statOf(page, "Closest to its limit"), "Everything | Near; what is spent is hidden");
   },
 });

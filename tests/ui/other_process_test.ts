@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { sharedBrowser, skipBrowser } from "../harness/browser.ts";
 import { newPlace, purser, startServer } from "../harness/cli_process.ts";
+import { isThorough } from "../harness/thorough.ts";
 
 Deno.test({
   name: "the home page shows the call of another process within two seconds",
-  ignore: skipBrowser,
+  // In the gate, `tests/live_test.ts` shows it of the server, and `now_test.ts` of the page.
+  ignore: skipBrowser || !isThorough,
   async fn() {
     await using place = await newPlace();
     const report = async (id: string, usd: number) => {

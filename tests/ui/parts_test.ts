@@ -4,7 +4,13 @@ import { bundleScript } from "../../build/bundle_ui.ts";
 import { ROOT } from "../../build/run_deno.ts";
 import { PAGE_HEADERS } from "../../src/http/middleware/response_headers.ts";
 import { STYLE } from "../../src/ui/mod.ts";
-import { expectAccessible, sharedBrowser, skipBrowser, type TestPage } from "../harness/browser.ts";
+import {
+  changeAddress,
+  expectAccessible,
+  sharedBrowser,
+  skipBrowser,
+  type TestPage,
+} from "../harness/browser.ts";
 import { downloaded } from "./_downloads.ts";
 
 /** The parts of the dashboard on a page of their own, over an API of the test. */
@@ -83,22 +89,20 @@ Deno.test({
   async fn(t) {
     const state = { enabled: true, broken: true, reasons: [] as string[] };
     await using server = serveKit(await bundleScript(join(ROOT, "tests/ui/kit/kit.tsx")), state);
-    const url = `http://127.0.0.1:${server.addr.port}/ui/kit`;
     const browser = await sharedBrowser();
+    await using opened = await browser.open(`http://127.0.0.1:${server.addr.port}/ui/kit`);
+    const { page } = opened;
+    await page.getByRole("table", { name: "Rows" }).waitFor();
 
     await t.step(
       "meet WCAG 2.2 AA, in light and dark, wide and narrow, with the data of a chart open",
       async () => {
-        await using opened = await browser.open(url);
-        await opened.page.getByRole("table", { name: "Rows" }).waitFor();
-        await opened.page.getByText("Data as a table").first().click();
-        await expectAccessible(opened.page, "the kit", true);
+        await page.getByText("Data as a table").first().click();
+        await expectAccessible(page, "the kit", true);
       },
     );
 
     await t.step("a time is of UTC, with the local one as its title, as on the axis of a chart", async () => {
-      await using opened = await browser.open(url);
-      const { page } = opened;
       const time = page.locator("time").first();
       assert.equal(await time.getAttribute("datetime"), "2026-11-23T16:40:00.000Z");
       assert.match(
@@ -113,10 +117,7 @@ Deno.test({
     });
 
     await t.step("a table sorts by the URL, with unpriced rows last, and adds pages", async () => {
-      await using opened = await browser.open(url);
-      const { page } = opened;
       const evil = "\\u202eevil<img src=x>";
-      await page.getByRole("table", { name: "Rows" }).waitFor();
       assert.deepEqual(await names(opened), ["writer", evil]);
       await page.getByRole("button", { name: "Show more" }).click();
       await page.getByText("researcher", { exact: true }).last().waitFor();
@@ -133,53 +134,51 @@ Deno.test({
     });
 
     await t.step("a table downloads as CSV and as JSON, with all its pages", async () => {
-      await using opened = await browser.open(url);
       assert.equal(
-        await downloaded(opened.page, "CSV", "Rows"),
+        await downloaded(page, "CSV", "Rows"),
         'name,calls,tag\r\nwriter,12,\r\n"a ""b"",\r\nc",3,\r\nresearcher,812,acme\r\n',
       );
-      assert.deepEqual(JSON.parse(await downloaded(opened.page, "JSON", "Rows")), ROWS);
-      assert.equal(await opened.page.locator(".toasts").textContent(), "");
+      assert.deepEqual(JSON.parse(await downloaded(page, "JSON", "Rows")), ROWS);
+      assert.equal(await page.locator(".toasts").textContent(), "");
     });
 
     await t.step("a table of rows that the page has downloads them, and no cell is a formula", async () => {
-      await using opened = await browser.open(url);
       assert.equal(
-        await downloaded(opened.page, "CSV", "Limits of the kit"),
+        await downloaded(page, "CSV", "Limits of the kit"),
         "name,limit_usd,reaches_at\r\n'=1+1,0.000000001,\r\n" +
           `"'@SUM(A1),""x""",12.5,2026-11-23T16:40:00.000Z\r\n`,
       );
-      assert.deepEqual(JSON.parse(await downloaded(opened.page, "JSON", "Limits of the kit")), [
+      assert.deepEqual(JSON.parse(await downloaded(page, "JSON", "Limits of the kit")), [
         { name: "=1+1", limit_usd: 1e-9 },
         { name: '@SUM(A1),"x"', limit_usd: 12.5, reaches_at: "2026-11-23T16:40:00.000Z" },
       ]);
     });
 
     await t.step("a long table is drawn in parts, in the order of all its rows", async () => {
-      await using opened = await browser.open(`${url}?endless=2500`);
-      const table = opened.page.getByRole("region", { name: "Endless" }).last();
+      await changeAddress(page, "/ui/kit?endless=2500");
+      const table = page.getByRole("region", { name: "Endless" }).last();
       const shown = async (range: string) => {
-        await opened.page.getByText(`Rows ${range} of 2,500`, { exact: true }).waitFor();
+        await page.getByText(`Rows ${range} of 2,500`, { exact: true }).waitFor();
         const cells = await table.locator("tbody td").allTextContents();
         return [cells.length, cells[0], cells.at(-1)];
       };
       assert.deepEqual(await shown("1 to 1,000"), [1_000, "0", "999"]);
-      await opened.page.getByRole("button", { name: "Next" }).click();
-      await opened.page.getByRole("button", { name: "Next" }).click();
+      await page.getByRole("button", { name: "Next" }).click();
+      await page.getByRole("button", { name: "Next" }).click();
       assert.deepEqual(await shown("2,001 to 2,500"), [500, "2000", "2499"]);
-      assert.ok(await opened.page.getByRole("button", { name: "Next" }).isDisabled());
+      assert.ok(await page.getByRole("button", { name: "Next" }).isDisabled());
       await table.getByRole("link", { name: "Number" }).click();
       await table.getByRole("link", { name: "Number" }).click();
       assert.deepEqual(await shown("1 to 1,000"), [1_000, "2499", "1500"]);
+      await changeAddress(page, "/ui/kit");
     });
 
     await t.step("a download has the filters of the page, and says where it was cut", async () => {
-      await using opened = await browser.open(url);
-      const lines = (await downloaded(opened.page, "CSV", "Endless")).trimEnd().split("\r\n");
+      const lines = (await downloaded(page, "CSV", "Endless")).trimEnd().split("\r\n");
       assert.deepEqual([lines[0], lines.at(-1), lines.length], ["number,kind", "9998,even", 5_001]);
-      await opened.page.getByText("The list has more than 10,000 entries; the file is of the first of them")
+      await page.getByText("The list has more than 10,000 entries; the file is of the first of them")
         .waitFor();
-      const list = JSON.parse(await downloaded(opened.page, "JSON", "Endless"));
+      const list = JSON.parse(await downloaded(page, "JSON", "Endless"));
       assert.deepEqual([list.length, list.at(-1)], [5_000, { number: 9_998, kind: "even" }]);
       assert.equal(opened.requests.filter((request) => request.includes("/endless")).length, 2 * 20);
     });
@@ -187,8 +186,6 @@ Deno.test({
     await t.step(
       "a chart is one tab stop, says its finding, and its points are reached by arrow keys",
       async () => {
-        await using opened = await browser.open(url);
-        const { page } = opened;
         const chart = page.getByRole("img", { name: "Spend: $91 in 14 days, 62% researcher" });
         await chart.focus();
         const readout = page.getByRole("figure", { name: "Spend" }).locator("output");
@@ -208,9 +205,6 @@ Deno.test({
     );
 
     await t.step("the series of a chart have patterns besides their colours, as in its legend", async () => {
-      await using opened = await browser.open(url);
-      const { page } = opened;
-      await page.getByRole("img", { name: /^Spend: / }).waitFor();
       const { bars, keys, marks } = await page.getByRole("figure", { name: "Spend" }).evaluate((figure) => {
         const fills = (
           selector: string,
@@ -234,8 +228,6 @@ Deno.test({
     await t.step(
       "an action is confirmed once, says what it did, and refreshes the page; or says why not",
       async () => {
-        await using opened = await browser.open(url);
-        const { page } = opened;
         await page.getByRole("button", { name: "Disable rule" }).click();
         const dialog = page.getByRole("dialog", { name: "Disable rule" });
         await dialog.getByRole("button", { name: "Cancel" }).click();
@@ -253,8 +245,7 @@ Deno.test({
     );
 
     await t.step("an error is shown escaped, and tried again", async () => {
-      await using opened = await browser.open(url);
-      const part = opened.page.getByRole("region", { name: "Broken" });
+      const part = page.getByRole("region", { name: "Broken" });
       await part.getByText("Cannot read it: \\x07").waitFor();
       state.broken = false;
       await part.getByRole("button", { name: "Try again" }).click();
@@ -262,17 +253,17 @@ Deno.test({
     });
 
     await t.step("figures stand in two columns on a phone", async () => {
-      await using opened = await browser.open(url, { width: 390 });
-      const tops = await opened.page.locator(".stat").evaluateAll((all) =>
+      await page.setViewportSize({ width: 390, height: 800 });
+      const tops = await page.locator(".stat").evaluateAll((all) =>
         all.map((stat) => stat.getBoundingClientRect().top)
       );
       assert.equal(tops.length, 2);
       assert.equal(tops[0], tops[1]);
+      await page.setViewportSize({ width: 1280, height: 800 });
     });
 
     await t.step("filters are in the URL", async () => {
-      await using opened = await browser.open(`${url}?cursor=7`);
-      const { page } = opened;
+      await changeAddress(page, "/ui/kit?cursor=7");
       await page.getByRole("link", { name: "30 days" }).click();
       await page.getByRole("combobox", { name: "Agent" }).selectOption("a");
       assert.equal(await page.locator("#query").textContent(), "span=30d&agent=a");

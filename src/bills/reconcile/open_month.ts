@@ -1,3 +1,4 @@
+import { toProviderName } from "../../contract/costs/provider_names.ts";
 import { startOf } from "../../contract/windows.ts";
 import { DAY_MS } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
@@ -223,7 +224,12 @@ function providersOf(
   others: readonly string[],
   booked: readonly string[],
 ): readonly string[] | undefined {
-  if (terms.provider !== null) return terms.isEstimate ? [] : [terms.provider];
+  if (terms.isEstimate) return [];
+  if (terms.provider !== null) {
+    return [
+      ...new Set([terms.provider, ...booked.filter((name) => toProviderName(name) === terms.provider)]),
+    ];
+  }
   const named = [...new Set(others.flatMap((text) => JSON.parse(text).provider ?? []))] as string[];
   if (named.length === 0) return undefined;
   const clouds = CLOUDS.filter(([bill]) => named.some((name) => bill.test(name)));

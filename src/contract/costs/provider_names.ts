@@ -13,6 +13,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   watsonx: ["ibm.watsonx.ai"],
   moonshot: ["moonshot_ai", "moonshotai"],
   openrouter: ["openrouter", "openrouter.ai"],
+  vercel: ["vercel", "gateway", "vercel_ai_gateway", "vercel-ai-gateway"],
 };
 
 const BY_NAME = new Map(

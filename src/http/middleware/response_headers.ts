@@ -20,19 +20,28 @@ export const PAGE_HEADERS = {
 } as const;
 
 /**
- * Adds the headers of every response. What has no ETag is not stored; what has one is revalidated before each use. For an
- * answer that a provider has given, that is the provider's to say.
+ * Adds the headers of every response. What has no ETag is not stored; what has one is revalidated before each use. An answer
+ * that a provider has given has them already.
  */
 export const addUniversalHeaders: MiddlewareHandler<ApiEnv> = async (c, next) => {
   await next();
+  if (c.get("isOfProvider")) return;
   const { headers } = c.res;
   for (const name in UNIVERSAL_HEADERS) {
     headers.set(name, UNIVERSAL_HEADERS[name as keyof typeof UNIVERSAL_HEADERS]);
   }
-  if (c.get("isOfProvider") && headers.has("cache-control")) return;
   if (!headers.has("etag")) headers.set("cache-control", "no-store");
   else if (!headers.has("cache-control")) headers.set("cache-control", "private, no-cache");
 };
+
+/** Adds them to the headers of a provider's answer, which says itself how it is stored; as fields, since `Headers` take longer. */
+export function withUniversalHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return {
+    "cache-control": headers.etag === undefined ? "no-store" : "private, no-cache",
+    ...headers,
+    ...UNIVERSAL_HEADERS,
+  };
+}
 
 /** Returns whether an `If-None-Match` names an ETag, by the weak comparison of RFC 9110. */
 export function matchesWeakly(tags: string, etag: string): boolean {

@@ -10,6 +10,7 @@ import type { Permission } from "../middleware/permission.ts";
 import { type ApiEnv, leaseOf, principalOf } from "../middleware/principal.ts";
 import { GATEWAY_BODY_TIMES } from "../middleware/body_chunks.ts";
 import { readBody } from "../middleware/request_body.ts";
+import { withUniversalHeaders } from "../middleware/response_headers.ts";
 import { withBody } from "../middleware/served_body.ts";
 import { isApiPath } from "../resources.ts";
 import { createRouter, type Router } from "../router.ts";
@@ -75,7 +76,8 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
       return raw.signal;
     },
   });
-  const { status, headers, body, ended } = answer;
+  const { status, body, ended } = answer;
+  const headers = withUniversalHeaders(answer.headers);
   if (lease && ended) void ended.then(lease.keep());
   if (logged && ended) {
     const close = logged.open();

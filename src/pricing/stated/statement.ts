@@ -18,8 +18,9 @@ export interface Statement {
  */
 export function gatewayOf(chunk: Fields): Fields | undefined {
   const [choice] = Array.isArray(chunk.choices) ? chunk.choices : [];
-  const { response, message, delta } = isFields(choice) ? { ...choice, response: undefined } : chunk;
-  for (const holder of [chunk, response, message, delta]) {
+  const isChoice = isFields(choice);
+  const { message, delta } = isChoice ? choice : chunk;
+  for (const holder of [chunk, isChoice ? undefined : chunk.response, message, delta]) {
     if (!isFields(holder)) continue;
     const metadata = holder.provider_metadata ?? holder.providerMetadata;
     if (isFields(metadata) && isFields(metadata.gateway)) return metadata.gateway;

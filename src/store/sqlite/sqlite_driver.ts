@@ -41,7 +41,7 @@ export const WRITER_PRAGMAS = [
   "PRAGMA temp_store = MEMORY",
   `PRAGMA journal_size_limit = ${16 * 1024 * 1024}`,
   "PRAGMA wal_autocheckpoint = 4000", // pages: each checkpoint flushes the file
-  "PRAGMA cache_size = -32768",
+  "PRAGMA cache_size = -8192", // KiB; an import of 200,000 calls takes no less time with four times as much
 ].join(";");
 
 /** Runs a task in a transaction. Where it can't be rolled back, `close` is called, which does it. */
@@ -225,6 +225,7 @@ export class PreparedStatements {
   #prepare(sql: string): Prepared {
     let prepared = this.#prepared.get(sql);
     if (prepared) {
+      if (this.#prepared.size < MAX_PREPARED / 2) return prepared; // none is dropped yet
       this.#prepared.delete(sql);
     } else {
       const statement = this.connection.prepare(sql);

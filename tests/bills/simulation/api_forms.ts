@@ -233,7 +233,8 @@ export const API_FORMS: Readonly<Record<string, Form>> = {
   },
   "Vercel's report": {
     source: "vercel",
-    provider: "vercel",
+    // The AI SDK's name of it.
+    provider: "gateway",
     models: ROUTED,
     shares: [100n, 80n, 110n],
     rows: (bill, url) =>
