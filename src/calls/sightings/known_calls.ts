@@ -92,35 +92,26 @@ const WITNESS = "s.witness, s.call_id, s.is_apart, s.request_id, s.fingerprint, 
 const findBy = (column: string) =>
   `SELECT ${WITNESS}, s.response_id FROM json_each(?1) j ${ORDERED_JOIN} sightings s ON s.${column} = j.value`;
 
-/** SQL that looks ids up with their days, as `wanted`, read once: JSON is slow to read, and each id has three days. */
-const lookUp = (columns: string, table: string, condition: string) =>
+/** SQL that looks `wanted` ids up by day. Each is read from the JSON once, not for each of its three days. */
+const lookUp = (columns: string, source: string, day: string, condition: string) =>
   `WITH wanted AS MATERIALIZED (SELECT key AS id, ${
     endOf("key")
   } AS id_end, CAST(value AS BIGINT) AS day FROM json_each(?1))
-SELECT ${columns} FROM ${DAYS_APART} ${ORDERED_JOIN} wanted ON true ${ORDERED_JOIN} ${table} ON ${condition}`;
-const OF_DAY = "wanted.day + near.days";
+SELECT ${columns} FROM ${DAYS_APART} ${ORDERED_JOIN} wanted ON true ${ORDERED_JOIN} ${source} ON ${day} = wanted.day + near.days AND ${condition}`;
+const isWanted = (id: string) => `${endOf(id)} = wanted.id_end AND ${id} = wanted.id`;
+const lookUpCalls = (columns: string, condition: string) =>
+  lookUp(columns, "calls c", DAY_OF_CALL, condition);
 // Entries that correct a call have no id of an answer. A condition on them would make PostgreSQL read all calls.
-const BY_RESPONSE = lookUp(
-  "c.response_id, c.call_id, c.source",
-  "calls c",
-  `${DAY_OF_CALL} = ${OF_DAY} AND ${endOf("c.response_id")} = wanted.id_end AND c.response_id = wanted.id`,
-);
-const BY_REQUEST = lookUp(
-  "s.request_id, s.call_id",
-  "sightings s",
-  `s.day = ${OF_DAY} AND s.request_id = wanted.id`,
-);
-const REQUEST_IN_ROW = lookUp(
+const BY_RESPONSE = lookUpCalls("c.response_id, c.call_id, c.source", isWanted("c.response_id"));
+const BY_REQUEST = lookUp("s.request_id, s.call_id", "sightings s", "s.day", "s.request_id = wanted.id");
+const REQUEST_IN_ROW = lookUpCalls(
   "c.request_id, c.call_id",
-  "calls c",
-  `${DAY_OF_CALL} = ${OF_DAY} AND ${endOf("c.request_id")} = wanted.id_end AND c.request_id = wanted.id
-  AND (c.source IN ('log', 'otlp'))`,
+  `${isWanted("c.request_id")} AND (c.source IN ('log', 'otlp'))`,
 );
 // A log's record that is named after the id of the answer is found by that.
-const WITNESS_IN_ROW = lookUp(
+const WITNESS_IN_ROW = lookUpCalls(
   "NULL, c.call_id, c.source",
-  "calls c",
-  `${DAY_OF_CALL} = ${OF_DAY} AND substr(c.call_id, (length(c.call_id) - 19), 12) = wanted.id_end
+  `substr(c.call_id, (length(c.call_id) - 19), 12) = wanted.id_end
 WHERE (c.source IN ('log', 'otlp')) AND (c.response_id IS NULL OR (c.source = 'otlp') OR (replace(c.response_id, ':', '') <> c.response_id)
   OR (substr(c.call_id, ((length(c.call_id) - 8) - length(c.response_id)), (length(c.response_id) + 1)) <> (':' || c.response_id)))
   AND c.adjusts IS NULL`,
@@ -159,25 +150,19 @@ AND NOT EXISTS (SELECT 1 FROM calls c ${NOT_INDEXED} WHERE c.position > ?2 AND (
 
 /** Finds the witnesses and calls that some sightings may be of. */
 export async function findKnown({ store, query }: CallContext, set: readonly Witnessed[]): Promise<Found> {
-  const list = (valueOf: (one: Witnessed) => string | null | undefined) => {
-    const values = new Set<string>();
-    for (const one of set) {
-      const value = valueOf(one);
-      if (value != null) values.add(value);
-    }
-    return JSON.stringify([...values]);
-  };
-  const responses = list(({ said }) => said.response);
+  const list = (values: (string | null | undefined)[]) =>
+    JSON.stringify([...new Set(values)].filter((value) => value != null));
+  const responses = list(set.map(({ said }) => said.response));
   const byCounts = set.filter(({ isFoundByCounts }) => isFoundByCounts);
   const requestIds = listByDay(set, ({ requestId }) => requestId);
   const [state, same, apart, requests, inRows, fingerprints, named, responded, counted] = await store.readAll(
     [
       { sql: STATE },
-      { sql: findBy("witness"), args: [list(({ witness }) => witness)] },
+      { sql: findBy("witness"), args: [list(set.map(({ witness }) => witness))] },
       { sql: findBy("response_id"), args: [responses] },
       { sql: BY_REQUEST, args: [requestIds] },
       { sql: REQUEST_IN_ROW, args: [requestIds] },
-      { sql: findBy("fingerprint"), args: [list(({ fingerprint }) => fingerprint)] },
+      { sql: findBy("fingerprint"), args: [list(set.map(({ fingerprint }) => fingerprint))] },
       { sql: WITNESS_IN_ROW, args: [listByDay(set, ({ witness }) => witness)] },
       { sql: BY_RESPONSE, args: [listByDay(set, ({ said }) => said.response ?? null, idInName)] },
       ...callsByCounts(byCounts),
