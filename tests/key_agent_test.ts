@@ -306,6 +306,7 @@ Deno.test("the alerts of a rule for all agents stay hidden from one agent's key 
 Deno.test("the history shows a key of one agent how deliveries went, not the names, hosts and errors of channels", async () => {
   await using shared = await share();
   const { purser, client, key } = shared;
+  await purser.core.drainDeliveries();
   await purser.core.store.write([{
     sql: `UPDATE deliveries SET channel = 'pagers', status = 'failed',
       last_error = 'hooks.internal answered 500' WHERE channel = 'log'`,

@@ -10,7 +10,7 @@ import { ScriptedModels } from "./scripted_models.ts";
 
 const END = Date.parse("2026-11-20T15:20:00.000Z");
 
-const HOURS = 2;
+const HOURS = 3;
 
 /** Makes up some days, and returns their books. */
 async function fillDays(days: number) {
@@ -87,7 +87,7 @@ Deno.test("its keys were used, but for the one that was revoked after a week", a
 });
 
 Deno.test("its agents continue at a pace at which no budget is used up within hours", async () => {
-  const { get, close, clock, world } = await fillDays(1);
+  const { get, close, clock, world } = await fillDays(2);
   const from = new Date(clock.now()).toISOString();
   const ended = new AbortController();
   const moving = keepMoving(world, ended.signal);
