@@ -8,6 +8,7 @@ import { inProcess } from "./harness/in_process.ts";
 import { type Postgres, queryPostgres, skipPostgres, startPostgres } from "./harness/postgres.ts";
 import { skipSqld, startSqld } from "./harness/sqld.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
+import { isThorough } from "./harness/thorough.ts";
 
 /** `purser backup` and `purser restore` over PostgreSQL, as far as they differ from those over a libSQL server. */
 
@@ -198,7 +199,7 @@ test(
       }
     });
     const numbers: number[] = [];
-    for (let n = 0; n < 3; n++) {
+    for (let n = 0; n < 2; n++) {
       const before = booked;
       const file = `${place.folder}/backup${n}.db`;
       const { calls } = await succeed(place, ["backup", "--to", file, "--db", url]);
@@ -208,7 +209,7 @@ test(
     }
     isDone = true;
     await Promise.all(booking);
-    assert.ok(numbers[0]! < numbers[1]! && numbers[1]! < numbers[2]!, "calls were booked meanwhile");
+    assert.ok(numbers[0]! < numbers[1]!, "calls were booked meanwhile");
     assert.equal((await readBooks(url)).calls, booked);
   },
 );
@@ -246,15 +247,18 @@ test("a restore to PostgreSQL that is killed or interrupted has changed nothing"
   const before = await readBooks(url);
   assert.equal(before.calls, 2);
   const empty = `${url}?schema=empty`;
-  for (const [signal, expected] of [["SIGKILL", 137], ["SIGINT", 130]] as const) {
-    for (const db of [url, empty]) {
-      await untilFree(url);
-      const child = start(place, ["restore", "--from", large, "--db", db, "--replace"]);
-      await untilItInserts();
-      child.kill(signal);
-      assert.equal((await child.output()).code, expected);
-      await untilFree(url);
-    }
+  const stops = [[url, "SIGKILL", 137], [empty, "SIGKILL", 137], [url, "SIGINT", 130], [
+    empty,
+    "SIGINT",
+    130,
+  ]] as const;
+  for (const [db, signal, expected] of isThorough ? stops : [stops[0], stops[3]]) {
+    await untilFree(url);
+    const child = start(place, ["restore", "--from", large, "--db", db, "--replace"]);
+    await untilItInserts();
+    child.kill(signal);
+    assert.equal((await child.output()).code, expected);
+    await untilFree(url);
     assert.deepEqual(await readBooks(url), before);
     assert.deepEqual(await queryPostgres(url, "SELECT 1 FROM pg_namespace WHERE nspname = 'empty'"), []);
   }

@@ -77,9 +77,12 @@ export async function fillMonth(
     moveTo(hour + HOUR_MS);
     const due = reports.filter(({ at }) => at <= clock.now()).sort((a, b) => a.at - b.at);
     reports = reports.filter(({ at }) => at > clock.now());
-    for (const [agentId, calls] of Map.groupBy(due, ({ agentId }) => agentId)) {
-      const keyId = await useKey(core, agentOf(agentId), keys, isRevoked);
-      await reportCalls(core, "report", calls.map((call) => ({ ...call, keyId })));
+    const used = new Map<string, string | undefined>();
+    for (const { agentId } of due) {
+      if (!used.has(agentId)) used.set(agentId, await useKey(core, agentOf(agentId), keys, isRevoked));
+    }
+    if (due.length > 0) {
+      await reportCalls(core, "report", due.map((call) => ({ ...call, keyId: used.get(call.agentId) })));
     }
     await core.drainDeliveries();
   }
