@@ -4,7 +4,7 @@ import { writeDocument } from "../../src/snapshots/document/mod.ts";
 
 const WORKER = fileURLToPath(new URL("snapshot_memory_worker.ts", import.meta.url));
 /** The number that the gate has time for. */
-const MESSAGES = Number(Deno.env.get("PURSER_SNAPSHOT_MESSAGES") ?? 20_000);
+const MESSAGES = Number(Deno.env.get("PURSER_SNAPSHOT_MESSAGES") ?? 12_000);
 /** Most of it is the process itself, and garbage that a busy machine collects late; five times the messages take 4% more. */
 const BOUND_KB = 300_000;
 const TIMEOUT_MS = 60_000;
