@@ -54,6 +54,9 @@ export function movePoint(text: string, digits: number, what?: string): string {
   );
 }
 
+/** Returns whether a decimal is zero, however it is written, such as `0.00`. */
+export const isZero = (text: string): boolean => parseDecimal(text).units === 0n;
+
 /** Adds decimal numbers exactly. */
 export function addDecimals(texts: Iterable<string>): string {
   let sum: Decimal = { units: 0n, scale: 0 };

@@ -1,5 +1,6 @@
 import { startOf } from "../../contract/windows.ts";
 import { HOUR_MS } from "../../kernel/clock.ts";
+import { isZero } from "../lines/decimal.ts";
 import { Answer, dollarsOf, type Fields, statedOf, textOf, timeOf, windowsOf } from "./answer.ts";
 import { defineBillSource, fetchAll } from "./bill_source.ts";
 
@@ -73,7 +74,7 @@ function addEvent(answer: Answer, event: Fields): void {
   });
   const [amount, listAmount] = [dollarsOf(event.chargedCents), dollarsOf(tokens.totalCents)];
   // An event without tokens that costs nothing is one that failed: the ledger counts no request without an answer.
-  const isRequest = answer.lines.length > before || Number(amount ?? listAmount ?? 0) !== 0;
+  const isRequest = answer.lines.length > before || !isZero(amount ?? listAmount ?? "0");
   if (isRequest) answer.addParts({ ...line, series: "usage" }, { requests: "1" });
   if (amount ?? listAmount) {
     answer.lines.push({ ...line, series: "cost", amount, listAmount, currency: "USD" });

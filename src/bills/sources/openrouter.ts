@@ -2,7 +2,7 @@ import { startOf } from "../../contract/windows.ts";
 import { HOUR_MS, MINUTE_MS, toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { BillLine } from "../lines/bill_line.ts";
-import { addDecimals, movePoint } from "../lines/decimal.ts";
+import { addDecimals, isZero } from "../lines/decimal.ts";
 import { Answer, type Fields, minus, textOf, timeOf, windowsOf } from "./answer.ts";
 import { defineBillSource, fetchAll } from "./bill_source.ts";
 import { OPENROUTER_ACCESS, OPENROUTER_TERMS } from "./openrouter_activity.ts";
@@ -106,7 +106,7 @@ function addCall(answer: Answer, row: Fields): void {
   const credits = textOf(row.credits_usage);
   const cost = { ...line, series: "cost", currency: "USD" } as const;
   const add = (more: Partial<BillLine> & { amount: string }) => {
-    if (movePoint(more.amount, 0) !== "0") answer.lines.push({ ...cost, ...more });
+    if (!isZero(more.amount)) answer.lines.push({ ...cost, ...more });
   };
   if (credits !== undefined) {
     answer.lines.push({ ...cost, sku: "credits_usage", amount: addDecimals([credits, negate(fees)]) });

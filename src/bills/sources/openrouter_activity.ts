@@ -1,4 +1,5 @@
 import { DAY_MS, toIso } from "../../kernel/clock.ts";
+import { isZero } from "../lines/decimal.ts";
 import { Answer, minus, statedOf, textOf, timeOf, windowsOf } from "./answer.ts";
 import { type BillSource, defineBillSource, fetchAll } from "./bill_source.ts";
 
@@ -66,7 +67,7 @@ function readDay(body: unknown) {
     } as const;
     const [usage, byok] = [textOf(row.usage), textOf(row.byok_usage_inference) ?? "0"];
     // Another provider bills what has cost nothing here.
-    const isByok = usage === "0" && byok !== "0";
+    const isByok = usage !== undefined && isZero(usage) && !isZero(byok);
     answer.addParts({ ...line, series: "usage", ...isByok && { isEquivalent: true } }, {
       input_tokens: row.prompt_tokens,
       output_tokens: minus(row.completion_tokens, row.reasoning_tokens),
@@ -75,7 +76,7 @@ function readDay(body: unknown) {
     });
     const cost = { ...line, series: "cost", currency: "USD" } as const;
     answer.lines.push({ ...cost, sku: "usage", amount: usage });
-    if (byok !== "0") answer.lines.push({ ...cost, sku: "byok_usage", amount: byok, isEquivalent: true });
+    if (!isZero(byok)) answer.lines.push({ ...cost, sku: "byok_usage", amount: byok, isEquivalent: true });
   }
   return answer.page();
 }

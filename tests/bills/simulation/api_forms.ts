@@ -227,7 +227,7 @@ export const API_FORMS: Readonly<Record<string, Form>> = {
         ...groupsOf(bill, onDay(bill.calls, day), DAY_MS).map(({ model, own, more }) =>
           row(model, usd(priceOf(...own) + more, 9), 0, own)
         ),
-        ...day === dateOf(START) ? [row(ROUTED[0]!, "0", 9, bill.calls.slice(0, 1))] : [],
+        ...day === dateOf(START) ? [row(ROUTED[0]!, "0.00", 9, bill.calls.slice(0, 1))] : [],
       ];
     },
   },
