@@ -4,11 +4,15 @@ import { dataFrame, eventFrame } from "../fixtures/providers/fixture.ts";
 import { EVENT } from "../harness/bodies.ts";
 import type { ProviderRequest, Reply } from "../harness/fake_provider.ts";
 import { rejection } from "../harness/test_purser.ts";
+import { isThorough } from "../harness/thorough.ts";
 import { type RealClient, realClients, shown } from "./clients/mod.ts";
 import { openSetting, type Setting } from "./clients/setting.ts";
 import { allEnded, readCalls } from "./requests.ts";
 
-/** Published clients, none of them Purser's: through the gateway each returns, and throws, what it does at the provider. */
+/**
+ * Published clients, none of them Purser's: through the gateway each returns, and throws, what it does at the provider. A thorough
+ * run tries each sentence for every client. The gate tries one for each third client, the next for others.
+ */
 
 /** The headers with which providers answer, those that clients read among them. */
 const HEADERS = {
@@ -121,15 +125,19 @@ function wordsOf({ rounds }: Fixture): string {
   return /"(?:text|content)":"(\w[^"]*)"/.exec(JSON.stringify(rounds.at(-1)!.answer.body))![1]!;
 }
 
-for (const client of realClients) {
+for (const [index, client] of realClients.entries()) {
   const { name } = client;
+  let turn = index;
+  const test = (sentence: string, fn: () => Promise<void>) => {
+    if (isThorough || turn++ % 3 === 0) Deno.test(`${name}: ${sentence}`, fn);
+  };
   const plain = fixtureOf(client, "plain");
   const round = fixtureOf(client, "tool round");
   const answers = ({ rounds }: Fixture, count = rounds.length) => () =>
     rounds.slice(0, count).map(({ answer }): Reply => ({ answer, headers: HEADERS }));
 
   for (const [spelling, prefix] of [["", PREFIXES[plain.provider]!], [" at the bare address", ""]] as const) {
-    Deno.test(`${name}: a whole answer${spelling} is the provider's, and booked`, async () => {
+    test(`a whole answer${spelling} is the provider's, and booked`, async () => {
       await using setting = await openSetting();
       const given = { fixture: plain, replies: answers(plain), prefix };
       const { json } = await compare(setting, client, given, (calls) => calls.whole());
@@ -137,7 +145,7 @@ for (const client of realClients) {
       await checkLedger(setting, plain.model, plain.rounds);
     });
 
-    Deno.test(`${name}: a stream${spelling} is the provider's, item by item, and booked`, async () => {
+    test(`a stream${spelling} is the provider's, item by item, and booked`, async () => {
       await using setting = await openSetting();
       const given = { fixture: plain, replies: answers(plain), prefix };
       let items = 0;
@@ -152,7 +160,7 @@ for (const client of realClients) {
     });
   }
 
-  Deno.test(`${name}: a round with a tool is the provider's, and each of its calls is booked`, async () => {
+  test(`a round with a tool is the provider's, and each of its calls is booked`, async () => {
     await using setting = await openSetting();
     const given = { fixture: round, replies: answers(round) };
     const { json, requests } = await compare(setting, client, given, (calls) => calls.tools());
@@ -161,7 +169,7 @@ for (const client of realClients) {
     await checkLedger(setting, round.model, round.rounds);
   });
 
-  Deno.test(`${name}: a streamed call of a tool is the provider's, and booked`, async () => {
+  test(`a streamed call of a tool is the provider's, and booked`, async () => {
     await using setting = await openSetting();
     const given = { fixture: round, replies: answers(round, 1) };
     const { json } = await compare(setting, client, given, (calls) => collect(calls.toolStream()));
@@ -174,7 +182,7 @@ for (const client of realClients) {
     const message = `Words of the provider for ${status}`;
     const headers = { ...HEADERS, ...(status !== 400 && { "retry-after": "30" }) };
     for (const way of ["whole", "stream"] as const) {
-      Deno.test(`${name}: the provider's ${status} to a call (${way}) is thrown as it is, and not booked`, async () => {
+      test(`the provider's ${status} to a call (${way}) is thrown as it is, and not booked`, async () => {
         await using setting = await openSetting();
         const given = { fixture: plain, replies: (): Reply[] => [{ status, message, headers }] };
         const { json, requests } = await compare(
@@ -190,7 +198,7 @@ for (const client of realClients) {
     }
   }
 
-  Deno.test(`${name}: an error in the middle of a stream is seen as at the provider, and the call booked once`, async () => {
+  test(`an error in the middle of a stream is seen as at the provider, and the call booked once`, async () => {
     await using setting = await openSetting();
     const [{ answer: { frames } }] = plain.rounds as [Round];
     const frame = errorFrame(client, "Words of the provider in a stream");
@@ -206,7 +214,7 @@ for (const client of realClients) {
     await checkEstimate(setting);
   });
 
-  Deno.test(`${name}: a connection that breaks in the middle of a stream breaks for it too, and the call is booked once`, async () => {
+  test(`a connection that breaks in the middle of a stream breaks for it too, and the call is booked once`, async () => {
     await using setting = await openSetting();
     const [{ answer: { frames } }] = plain.rounds as [Round];
     const brokenAfter = frames.slice(0, client.api === "google" ? 1 : 3);
@@ -217,7 +225,7 @@ for (const client of realClients) {
     await checkEstimate(setting);
   });
 
-  Deno.test(`${name}: an abort in the middle of a stream is seen as at the provider, and booked once`, async () => {
+  test(`an abort in the middle of a stream is seen as at the provider, and booked once`, async () => {
     await using setting = await openSetting();
     const [{ answer: { frames } }] = plain.rounds as [Round];
     const words = wordsOf(plain);
@@ -250,7 +258,7 @@ for (const client of realClients) {
     assert.ok(call!.output <= usage.outputTokens + half.length);
   });
 
-  Deno.test(`${name}: an abort while it waits for an answer is seen as at the provider`, async () => {
+  test(`an abort while it waits for an answer is seen as at the provider`, async () => {
     await using setting = await openSetting();
     const [{ answer }] = plain.rounds as [Round];
     const held = Promise.withResolvers<void>();
@@ -269,7 +277,7 @@ for (const client of realClients) {
 
   for (const maxRetries of [0, null]) {
     const settings = maxRetries === null ? "with its own retries" : "without retries";
-    Deno.test(`${name}: over a budget, ${settings}, it sends one request and shows Purser's words`, async () => {
+    test(`over a budget, ${settings}, it sends one request and shows Purser's words`, async () => {
       await using setting = await openSetting({ maxRetries });
       const { purser, fake, asked, through } = setting;
       await spendAll(setting);
