@@ -12,6 +12,7 @@ import {
 import { costOfBill, priceCases, type Wire } from "../fixtures/prices/mod.ts";
 import { type FakeProvider, startFakeProvider } from "../harness/fake_provider.ts";
 import { openTestPurser, type TestPurser } from "../harness/test_purser.ts";
+import { isThorough } from "../harness/thorough.ts";
 import { requestFor, sendTo } from "./requests.ts";
 
 const APIS: Record<Wire, UsageApi> = {
@@ -56,7 +57,7 @@ async function bookThrough(
   return [cost, JSON.parse(String(unpriced ?? "[]")), Number(isEstimated)];
 }
 
-/** The cases of providers that the gateway has paths for. */
+/** The cases of providers that the gateway has paths for. A thorough run sends each both ways, the gate in turn. */
 const passable = priceCases.filter(({ wire, provider }) =>
   wire === "compatible" ? !builtIn.includes(provider) : OWNERS[wire] === provider
 );
@@ -65,7 +66,9 @@ for (const way of ["whole", "streamed"] as const) {
   for (const wire of Object.keys(APIS) as Wire[]) {
     Deno.test(`the gateway books the bill of each ${wire} answer of the table, ${way}, to the nano-USD`, async () => {
       await using fake = await startFakeProvider();
-      const cases = passable.filter((one) => one.wire === wire);
+      const cases = passable.filter((one, index) =>
+        one.wire === wire && (isThorough || (way === "whole") === (index % 2 === 0))
+      );
       const names = cases.map(({ provider }) => provider).filter((name) => !builtIn.includes(name));
       const { purser, setTime } = await openGateway(fake, names);
       await using _ = purser;
