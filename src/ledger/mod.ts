@@ -15,8 +15,10 @@ export {
 export { listCalls, recordCalls, recordPrices, TOKEN_COLUMNS, toModelCall } from "./calls.ts";
 export {
   type AnswerIds,
+  type BilledUpstream,
   idsIn,
   listUpstreams,
+  readBilledUpstreams,
   recordUpstreams,
   setUpstreamKey,
   type Upstream,
@@ -81,6 +83,8 @@ export {
   columnOf,
   type Counted,
   COUNTED_COLUMNS,
+  countedOf,
+  countedValuesOf,
   counterIn,
   entityOf,
   idInScope,
@@ -94,9 +98,11 @@ export {
   nameAfter,
   NOBODY,
   ownsScope,
+  partsBy,
   rangeOf,
   SCOPE_COLUMNS,
   scopeBy,
+  scopeFields,
   scopeIn,
   scopeOf,
   type Scopes,
@@ -107,6 +113,7 @@ export {
   shapedScopeOf,
   shapeIn,
   shapeOf,
+  STORED,
   subjectsIn,
   toName,
   treeOf,
@@ -127,7 +134,7 @@ export {
   usageViews,
 } from "./usage_sql.ts";
 export { readRootSession, readSessionTree } from "./session_tree.ts";
-export { type CostFilter, type CostScope, isEntity, isTimed } from "./cost_filter.ts";
+export { type CostFilter, type CostScope, type DimensionValues, isEntity, isTimed } from "./cost_filter.ts";
 export { describePace, type Pace, PACED_WINDOWS, readMinutes, readPaces } from "./pace.ts";
 export { forecastCosts } from "./forecast_costs.ts";
 export {
