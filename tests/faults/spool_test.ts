@@ -134,7 +134,8 @@ for (const { where } of sharedInTime.filter(({ where }) => where === "file" || i
       assert.equal(scene.provider.calls, CALLS);
       const ctx = { ...await createBooking(store), ids: createIds(systemClock), clock: systemClock };
       const one = { reservation_id: holds[0]!.reservation_id, reason: "not on the bill" };
-      const release = await releaseHolds(ctx, "bud_day", one, { keyId: "key_1" });
+      const author = { actor: "key" as const, keyId: "key_1" };
+      const release = await releaseHolds({ ...ctx, author }, "bud_day", one);
       assert.deepEqual([release.reservation_ids, release.key_id], [[one.reservation_id], "key_1"]);
       assert.equal(release.released_usd, holds[0]!.held_usd);
       await next.order({ way: "meter", calls: 1 });
