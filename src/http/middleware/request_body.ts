@@ -32,7 +32,7 @@ export function checkBody(core: BodyContext): MiddlewareHandler<ApiEnv> {
     const lease = leaseOf(c);
     const chunks = bodyChunks(c, core);
     if (!isJsonBody(raw) && !await isEmpty(chunks)) throw notJson();
-    lease?.beginBody(lengthOf(raw), maxBodyBytes);
+    lease?.beginBody(lengthOf(c), maxBodyBytes);
     setBody(c.req, await readText(core, chunks, maxBodyBytes));
     lease?.countBody(BODY_TIMES);
     await next();
@@ -83,7 +83,7 @@ export async function readBody(
   core: Pick<Core, "stopping">,
   maxBytes: number,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const length = lengthOf(c.req.raw);
+  const length = lengthOf(c);
   if (length > maxBytes) throw tooLarge(maxBytes);
   leaseOf(c)?.beginBody(length, maxBytes);
   const arrived = arrivedBody(c);

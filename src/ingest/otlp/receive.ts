@@ -1,5 +1,4 @@
-import type { Tags } from "../../contract/tags/tags.ts";
-import { type CallContext, sightCalls, type Sighting } from "../../calls/mod.ts";
+import { type CallContext, type Sender, sightCalls, type Sighting } from "../../calls/mod.ts";
 import { MAX_SIGHTINGS } from "../../contract/limits.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { RecentMap } from "../../kernel/recent_map.ts";
@@ -9,15 +8,6 @@ import { flushCommits } from "../../store/mod.ts";
 import { type Decoded, MAX_RECORDS } from "./decode/mod.ts";
 import { FaultCounts } from "./export_faults.ts";
 import { type CallRecord, createReader } from "./read_records.ts";
-
-/** The sender of records. */
-export interface Sender {
-  keyId: string | null;
-  /** The only agent of its key. */
-  agentId?: string | undefined;
-  /** The tags of its key. */
-  keyTags?: Tags | undefined;
-}
 
 /** The outcome of a request. */
 export interface Received {
@@ -85,8 +75,8 @@ export function createReceiver({ plans = [], sums = [] }: ReceiverSettings = {})
       const unmetered = new Counts();
       const faults = new FaultCounts(sender);
       let mayLose = false;
-      /** The last set: while it is committed, the next records are read. */
-      let booked = Promise.resolve();
+      /** The last set, and the one before it: while they are committed, the next records are read, and the next set is planned. */
+      let [before, last] = [Promise.resolve(), Promise.resolve()];
       const readNext = () => {
         const read = reader.read(records.splice(0, READ_RECORDS), key);
         for (
@@ -104,30 +94,43 @@ export function createReceiver({ plans = [], sums = [] }: ReceiverSettings = {})
         for (const hint of read.hints) hints.add(hint);
         calls.push(...read.calls);
       };
+      /** The calls of sets that could not be booked. */
+      const failed: CallRecord[] = [];
+      let endedAt = 0;
       const bookSet = async (set: readonly CallRecord[], onCommit: () => void) => {
-        const before = ctx.clock.monotonic();
+        const begunAt = ctx.clock.monotonic();
         try {
           await book(ctx, set, sender, { rejected, faults, plans, mayLose, onCommit });
         } catch (error) {
-          leftOf.set(key, [...set, ...calls].slice(0, MAX_LEFT));
+          failed.push(...set);
           throw error;
         }
-        if (set.length === atOnce) atOnce = nextSize(atOnce, ctx.clock.monotonic() - before);
+        // A set waits for the commit of the one before it.
+        const since = Math.max(begunAt, endedAt);
+        endedAt = ctx.clock.monotonic();
+        if (set.length === atOnce) atOnce = nextSize(atOnce, endedAt - since);
       };
-      while (records.length > 0 || calls.length > 0) {
-        await ctx.turns.spend(SLICE_UNITS);
-        if (records.length > 0 && calls.length < atOnce) {
-          readNext();
-          continue;
+      try {
+        while (records.length > 0 || calls.length > 0) {
+          await ctx.turns.spend(SLICE_UNITS);
+          if (records.length > 0 && calls.length < atOnce) {
+            readNext();
+            continue;
+          }
+          await before;
+          mayLose ||= records.length > 0 || calls.length > atOnce;
+          const { promise, resolve } = Promise.withResolvers<void>();
+          [before, last] = [last, bookSet(calls.splice(0, atOnce), resolve).finally(resolve)];
+          last.catch(() => {}); // thrown below
+          await promise;
         }
-        await booked;
-        mayLose ||= records.length > 0 || calls.length > atOnce;
-        const { promise, resolve } = Promise.withResolvers<void>();
-        booked = bookSet(calls.splice(0, atOnce), resolve).finally(resolve);
-        booked.catch(() => {}); // thrown below
-        await promise;
+        await before;
+        await last;
+      } catch (error) {
+        await Promise.allSettled([before, last]);
+        leftOf.set(key, [...failed, ...calls].slice(0, MAX_LEFT));
+        throw error;
       }
-      await booked;
       // One commit flushes all sets, before the sender is told.
       if (mayLose) await flushCommits(ctx.store);
       await faults.save(ctx);
@@ -157,7 +160,7 @@ function nextSize(last: number, ms: number): number {
 async function book(
   ctx: ReceiverContext,
   calls: readonly CallRecord[],
-  { keyId, agentId: only, keyTags }: Sender,
+  sender: Sender,
   { rejected, faults, plans, mayLose, onCommit }: {
     rejected: Counts;
     faults: FaultCounts;
@@ -166,6 +169,7 @@ async function book(
     onCommit: () => void;
   },
 ): Promise<void> {
+  const { agentId: only } = sender;
   const sightings: Sighting[] = [];
   for (const { sighting, origin } of calls) {
     let { agentId } = origin;
@@ -189,14 +193,7 @@ async function book(
   }
   const { reasons, outcomes } = await sightCalls(
     ctx,
-    {
-      source: "otlp",
-      name: "otlp",
-      agentId: only ?? "otlp",
-      ...(keyId !== null && { keyId }),
-      ...(keyTags && { keyTags }),
-      ...(only !== undefined && { isOfOneAgent: true }),
-    },
+    { source: "otlp", name: "otlp", agentId: only ?? "otlp", sender },
     sightings,
     { mayLose, onCommit },
   );

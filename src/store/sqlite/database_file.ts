@@ -71,7 +71,10 @@ export class FileWatch {
     this.checkNow();
   }
 
-  /** Checks always: before a commit is acknowledged, which may be in an unlinked file. Throws as `check` does. */
+  /**
+   * Checks always: before a commit is acknowledged that must not be lost, since it may be in an unlinked file. Throws as
+   * `check` does.
+   */
   checkNow(): void {
     const current = this.#identify();
     if (current?.device === this.#first?.device && current?.inode === this.#first?.inode) return;
