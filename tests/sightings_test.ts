@@ -45,10 +45,17 @@ for (const kind of kinds) {
         LOG,
         sighting({ ref: "msg_012345abcdef", provider: undefined, tools: ["Bash"], serviceTier: "batch" }),
       ],
-      [LOG, { ...plain, ref: "a", at: AT + 1, isCopy: true, quality: "provisional", marks: ["disputed"] }],
+      [LOG, {
+        ...plain,
+        ref: "a_record:a",
+        at: AT + 1,
+        isCopy: true,
+        quality: "provisional",
+        marks: ["disputed"],
+      }],
       [{ ...LOG, source: "otlp", machine: "x" }, {
         ...plain,
-        ref: "trace:b",
+        ref: "a_trace:b",
         at: AT + 2,
         known: 0,
         run: "r",
@@ -59,7 +66,7 @@ for (const kind of kinds) {
         sender: { keyId: "key_1", keyTags: { project: "key" }, agentId: LOG.agentId },
       }, {
         ...sighting({ responseId: "resp_of_key:1", requestId: "req_of_key_1" }),
-        ...{ ref: "trace:c", at: AT + 3, isPlan: true, statedCostUsd: "0.10", durationMs: 1.5 },
+        ...{ ref: "a_trace:c", at: AT + 3, isPlan: true, statedCostUsd: "0.10", durationMs: 1.5 },
       }],
       [LOG, { ...plain, ref: "msg_of_itself", responseId: "msg_of_itself", at: AT + 4, model: undefined }],
     ];

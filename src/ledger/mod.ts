@@ -134,7 +134,7 @@ export {
   usageViews,
 } from "./usage_sql.ts";
 export { readRootSession, readSessionTree } from "./session_tree.ts";
-export { type CostFilter, type CostScope, type DimensionValues, isEntity, isTimed } from "./cost_filter.ts";
+export { type CostFilter, type CostScope, isEntity, isTimed } from "./cost_filter.ts";
 export { describePace, type Pace, PACED_WINDOWS, readMinutes, readPaces } from "./pace.ts";
 export { forecastCosts } from "./forecast_costs.ts";
 export {

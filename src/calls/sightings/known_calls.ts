@@ -66,9 +66,22 @@ export interface Found {
   byFingerprint: Map<string, Set<string>>;
   /** For a sighting that others may know by its counts only: calls with the same ones, near its time, by its index. */
   byCounts: Map<number, string[]>;
+  /** The state of the sightings: another one after each unit that writes some. */
+  state: bigint;
   /** The statement that refuses a unit unless all of this is still so. */
   guard: Statement;
 }
+
+/** Returns whether a set is of new calls only. */
+export const isOfNone = ({ byWitness, byResponse, byRequest, byFingerprint, byCounts }: Found): boolean =>
+  byWitness.size + byResponse.size + byRequest.size + byFingerprint.size + byCounts.size === 0;
+
+/** Returns what was found, for a commit after another one that changes nothing of it but the state. */
+export const inState = (state: bigint, { guard, ...found }: Found): Found => ({
+  ...found,
+  state,
+  guard: { ...guard, args: [state, ...guard.args!.slice(1)] },
+});
 
 /** SQL for the day of a call `c`, as the index of their answers has it. */
 export const DAY_OF_CALL = "(c.at / 86400000)";
@@ -93,14 +106,12 @@ const findBy = (column: string) =>
   `SELECT ${WITNESS}, s.response_id FROM json_each(?1) j ${ORDERED_JOIN} sightings s ON s.${column} = j.value`;
 
 /** SQL that looks `wanted` ids up by day. Each is read from the JSON once, not for each of its three days. */
-const lookUp = (columns: string, source: string, day: string, condition: string) =>
-  `WITH wanted AS MATERIALIZED (SELECT key AS id, ${
-    endOf("key")
-  } AS id_end, CAST(value AS BIGINT) AS day FROM json_each(?1))
+const lookUp = (columns: string, source: string, day: string, condition: string, part = endOf("key")) =>
+  `WITH wanted AS MATERIALIZED (SELECT key AS id, ${part} AS id_part, CAST(value AS BIGINT) AS day FROM json_each(?1))
 SELECT ${columns} FROM ${DAYS_APART} ${ORDERED_JOIN} wanted ON true ${ORDERED_JOIN} ${source} ON ${day} = wanted.day + near.days AND ${condition}`;
-const isWanted = (id: string) => `${endOf(id)} = wanted.id_end AND ${id} = wanted.id`;
-const lookUpCalls = (columns: string, condition: string) =>
-  lookUp(columns, "calls c", DAY_OF_CALL, condition);
+const isWanted = (id: string) => `${endOf(id)} = wanted.id_part AND ${id} = wanted.id`;
+const lookUpCalls = (columns: string, condition: string, part?: string) =>
+  lookUp(columns, "calls c", DAY_OF_CALL, condition, part);
 // Entries that correct a call have no id of an answer. A condition on them would make PostgreSQL read all calls.
 const BY_RESPONSE = lookUpCalls("c.response_id, c.call_id, c.source", isWanted("c.response_id"));
 const BY_REQUEST = lookUp("s.request_id, s.call_id", "sightings s", "s.day", "s.request_id = wanted.id");
@@ -111,18 +122,19 @@ const REQUEST_IN_ROW = lookUpCalls(
 // A log's record that is named after the id of the answer is found by that.
 const WITNESS_IN_ROW = lookUpCalls(
   "NULL, c.call_id, c.source",
-  `substr(c.call_id, (length(c.call_id) - 19), 12) = wanted.id_end
+  `(substr(c.call_id, (length(c.call_id) - 28), 4) || substr(c.call_id, (length(c.call_id) - 15), 8)) = wanted.id_part
 WHERE (c.source IN ('log', 'otlp')) AND (c.response_id IS NULL OR (c.source = 'otlp') OR (replace(c.response_id, ':', '') <> c.response_id)
   OR (substr(c.call_id, ((length(c.call_id) - 8) - length(c.response_id)), (length(c.response_id) + 1)) <> (':' || c.response_id)))
   AND c.adjusts IS NULL`,
+  "substr(key, length(key) - 20, 4) || substr(key, length(key) - 7)",
 );
 
 /**
  * Returns whether the row of a call may hold the only statement of its witness, which then has no row of its own: so nearly all calls
- * that logs and exporters tell have one row. Such a witness is found by the end of its name, within a day of the call.
+ * that logs and exporters tell have one row. Such a witness is found by parts of its name, within a day of the call.
  */
 export const mayBeInRow = (witness: string, { more }: Said): boolean =>
-  more === undefined && !witness.startsWith("report:") && witness.length - witness.indexOf(":") > 12;
+  more === undefined && !witness.startsWith("report:") && witness.length - witness.indexOf(":") > 21;
 
 /**
  * The sightings of a long set. Its calls are rolled up in its commit, as a bulk of them goes on: so no commit takes longer than the
@@ -130,8 +142,8 @@ export const mayBeInRow = (witness: string, { more }: Said): boolean =>
  */
 export const LONG_SET = 64;
 
-/** SQL for the number of units that have written sightings: one that was planned by an older state is refused. */
-export const SIGHTED_UNITS =
+/** SQL for the state of the sightings, 0 before the first: a unit that was planned by another one is refused. */
+export const SIGHTED_STATE =
   "coalesce((SELECT count FROM tallies WHERE what = 'sightings' AND name = '' AND outcome = ''), 0)";
 
 /** Says that there are witnesses of calls, so that bookings look for them. */
@@ -140,10 +152,10 @@ export const NOTE_SIGHTINGS: Statement = {
     "INSERT INTO tallies (what, name, outcome, count) VALUES ('sightings', '', '', 1) ON CONFLICT DO NOTHING",
 };
 
-const STATE = `SELECT ${SIGHTED_UNITS},
+const STATE = `SELECT ${SIGHTED_STATE},
   (SELECT coalesce(max(position), 0) FROM calls)`;
 
-const IS_UNCHANGED = `${SIGHTED_UNITS} = ?1
+const IS_UNCHANGED = `${SIGHTED_STATE} = ?1
 AND NOT EXISTS (SELECT 1 FROM calls c ${NOT_INDEXED} WHERE c.position > ?2 AND (c.adjusts IS NOT NULL
   OR c.response_id IN (SELECT value FROM json_each(?3))
   OR c.source IN ('gateway', 'run', 'meter') AND c.input_tokens IN (SELECT CAST(value AS BIGINT) FROM json_each(?4))))`;
@@ -175,6 +187,7 @@ export async function findKnown({ store, query }: CallContext, set: readonly Wit
     byRequest: new Map(),
     byFingerprint: new Map(),
     byCounts: idsByCounts(byCounts, counted?.rows),
+    state: state!.rows[0]![0] as bigint,
     guard: requireThat({
       sql: IS_UNCHANGED,
       args: [

@@ -26,11 +26,13 @@ export const sightings: readonly string[] = [
   "CREATE INDEX calls_by_response ON calls (((at / 86400000)), substr(response_id, (length(response_id) - 11))) " +
   "WHERE response_id IS NOT NULL",
   `CREATE INDEX calls_by_standing ON calls (stands) WHERE stands IS NOT NULL`,
-  // Those whose row holds the statement of its witness: by the id of the request, and by the end of the witness' name in the id of the
-  // call, unless that is the id of the answer.
+  // Those whose row holds the statement of its witness: by the id of the request, and by the witness' name in the id of the call, unless
+  // that ends with the id of the answer. The name of a span ends with the ids of its trace and of itself: by the last 4 digits of the
+  // trace first, the calls of a trace share pages.
   "CREATE INDEX calls_by_request ON calls (((at / 86400000)), substr(request_id, (length(request_id) - 11))) " +
   "WHERE request_id IS NOT NULL",
-  "CREATE INDEX calls_by_witness ON calls (((at / 86400000)), substr(call_id, (length(call_id) - 19), 12)) " +
+  "CREATE INDEX calls_by_witness ON calls (((at / 86400000)), " +
+  "((substr(call_id, (length(call_id) - 28), 4) || substr(call_id, (length(call_id) - 15), 8)))) " +
   "WHERE (source IN ('log', 'otlp')) AND (response_id IS NULL OR (source = 'otlp') OR (replace(response_id, ':', '') <> response_id) " +
   "OR (substr(call_id, ((length(call_id) - 8) - length(response_id)), (length(response_id) + 1)) <> (':' || response_id))) " +
   "AND adjusts IS NULL",
