@@ -21,9 +21,9 @@ import { holdingAnswer, startWebhookReceiver, type WebhookReceiver } from "./har
 
 /** Real processes that book into one database, each with a dispatcher of its own. */
 
-/** By the four processes; in a thorough run of a factor of thirteen, more than the history keeps. */
-const RUNS = cases(40);
-const RUNS_ON_FILE = cases(60);
+/** By the four processes; in a thorough run of a factor of 25, more than the history keeps. */
+const RUNS = cases(20);
+const RUNS_ON_FILE = cases(20);
 const CALLS_PER_RUN = 3;
 /** Every n-th run is booked by several processes at once, a call each. */
 const SHARED_EVERY = 4;

@@ -162,6 +162,7 @@ test(
   },
 );
 
+// A backup is a file, whatever it is of: the gate has files of each kind of database in other tests.
 test(
   "a backup of a libSQL server becomes a database in PostgreSQL with the same books",
   async (url, place) => {
@@ -172,14 +173,14 @@ test(
     await succeed(place, ["restore", "--from", `${place.folder}/sqld.db`, "--db", url]);
     assert.deepEqual(await readBooks(url), await readBooks(place.db));
   },
-  skipSqld,
+  skipSqld || !isThorough,
 );
 
 test(
   "backups that are made while several processes book and roll up have whole calls, and the totals of exactly these",
   async (url, place) => {
     const backup = `${place.folder}/backup.db`;
-    makeLarge(place.db, 2_000);
+    makeLarge(place.db, 500);
     await succeed(place, ["backup", "--to", backup]);
     await succeed(place, ["restore", "--from", backup, "--db", url]);
     const open = () => openTestPurser({ config: { dbUrl: url }, ids: createIds(systemClock) });

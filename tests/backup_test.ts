@@ -56,7 +56,7 @@ const namesBeside = ({ folder }: Place) =>
 
 Deno.test("a backup of a file that a server writes to has every call that was acknowledged before it, and no half one", async () => {
   await using place = await newPlaceWithCall();
-  makeLarge(place.db, 20_000);
+  makeLarge(place.db, 10_000);
   const backup = `${place.folder}/backup.db`;
   {
     await using server = await startServer(place);

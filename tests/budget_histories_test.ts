@@ -13,7 +13,7 @@ import { kinds, kindsInTime } from "./harness/budget_settings.ts";
  * sets their number, PURSER_BUDGET_ON the kind of database of all, PURSER_BUDGET_SEED repeats a run.
  */
 
-const { PURSER_BUDGET_HISTORIES = "24", PURSER_BUDGET_SEED, PURSER_BUDGET_PATH, PURSER_BUDGET_ON } =
+const { PURSER_BUDGET_HISTORIES = "14", PURSER_BUDGET_SEED, PURSER_BUDGET_PATH, PURSER_BUDGET_ON } =
   readEnvironment();
 
 /** Half a minute before a Monday that begins a month. */

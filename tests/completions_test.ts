@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { newPlace, type Place, startServer } from "./harness/cli_process.ts";
 import { inProcess } from "./harness/in_process.ts";
 import { findCli } from "./harness/installed_cli.ts";
+import { isThorough } from "./harness/thorough.ts";
 
 /** Completion in real shells: keys are typed, and the result is read. */
 
@@ -148,7 +149,9 @@ function faultOf([line, ...expected]: typeof LINES[number], answer: readonly str
 
 const ATTEMPTS = 5;
 
-for (const shell of SHELLS) {
+for (const [turn, shell] of SHELLS.entries()) {
+  // The words are the same for all, and each shell has its ways to take them: the gate types each line in two of them.
+  const lines = LINES.filter((_, index) => isThorough || index % SHELLS.length !== turn);
   const isThere = await new Deno.Command("sh", { args: ["-c", `command -v ${shell} && command -v script`] })
     .output()
     .then(({ success }) => success);
@@ -160,7 +163,7 @@ for (const shell of SHELLS) {
       assert.ok(isThere, `${shell} or script is not installed`);
       await using place = await openPlace();
       // A slow answer is not offered, on purpose; on a busy machine the test tries again.
-      for (let attempt = 1, left = LINES; left.length > 0; attempt++) {
+      for (let attempt = 1, left = lines; left.length > 0; attempt++) {
         const answers = await complete(shell, place, left.map(([line]) => line));
         assert.equal(answers.length, left.length, JSON.stringify(answers));
         const faults = left.map((line, index) => faultOf(line, answers[index]!));

@@ -89,7 +89,7 @@ for (const { name, ignore, create } of dialectKinds()) {
             [...expected].sort(([a], [b]) => a < b ? 1 : -1),
           );
         }),
-        { numRuns: cases(50) },
+        { numRuns: cases(25) },
       );
     },
   });

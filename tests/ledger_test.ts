@@ -40,7 +40,7 @@ import {
 
 for (const kind of dialectKinds()) {
   const { name, ignore } = kind;
-  const numRuns = cases({ file: 20, memory: 1, sqld: 1, postgres: 2 }[name]);
+  const numRuns = cases({ file: 12, memory: 1, sqld: 1, postgres: 2 }[name]);
 
   /** A property over a database that is new each time. */
   const property = <T extends unknown[]>(

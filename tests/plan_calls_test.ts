@@ -26,7 +26,7 @@ import { gatewayCall, LOG, sighting } from "./harness/sightings.ts";
 /** Calls that a plan pays for: what they would cost by the API is apart from what is billed. */
 
 const PRICE = 0.003524;
-const KEY_LOG = { ...LOG, keyId: "key_1" };
+const KEY_LOG = { ...LOG, sender: { keyId: "key_1" } };
 
 /** The sums of a ledger: calls, cost, plan value and calls without a price. */
 async function sumsOf({ store }: TestBooking) {
@@ -227,7 +227,7 @@ for (const kind of dialectKinds()) {
   test("another key does not take a call out of the bill by saying that a plan pays", async (ctx) => {
     await sightCalls(ctx, KEY_LOG, [sighting()]);
     for (const source of ["log", "otlp", "report"] as const) {
-      const other = { ...LOG, source, name: `other-${source}`, keyId: "key_2" };
+      const other = { ...LOG, source, name: `other-${source}`, sender: { keyId: "key_2" } };
       await sightCalls(ctx, other, [sighting({ isPlan: true, ref: `ref-${source}` })]);
       assert.deepEqual(await billingOf(ctx), [undefined, PRICE, undefined], source);
     }

@@ -15,7 +15,7 @@ import { modelCall } from "./harness/model_calls.ts";
 
 /** The number of random histories: PURSER_HISTORIES of each kind of database, or what the gate has time for. */
 const historiesOf = (kind: DatabaseKind["name"]): number =>
-  Number(Deno.env.get("PURSER_HISTORIES") ?? { file: 12, memory: 25, sqld: 4, postgres: 2 }[kind]);
+  Number(Deno.env.get("PURSER_HISTORIES") ?? { file: 7, memory: 12, sqld: 3, postgres: 2 }[kind]);
 
 const START = Date.parse("2028-02-28T22:30:00.000Z");
 const MINUTE = 60_000;

@@ -17,8 +17,8 @@ import { gatewayCall, LOG, sighting } from "./harness/sightings.ts";
 
 /** A key takes none of the calls that another key has reported out of the bill. */
 
-const OWN: SightingOrigin = { ...LOG, keyId: "key_1" };
-const OTHER: SightingOrigin = { ...LOG, keyId: "key_2" };
+const OWN: SightingOrigin = { ...LOG, sender: { keyId: "key_1" } };
+const OTHER: SightingOrigin = { ...LOG, sender: { keyId: "key_2" } };
 const SMALL = usageOf({ inputTokens: 1_000, outputTokens: 5 });
 const second: Partial<Sighting> = {
   ref: "msg_2",

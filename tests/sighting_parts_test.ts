@@ -106,7 +106,7 @@ const CASES: { name: string; arrivals: Arrival[]; cost: bigint; explained?: stri
   },
   {
     name: "the gateway's call of another key",
-    arrivals: [gateway, log({}, { keyId: "key_2" })],
+    arrivals: [gateway, log({}, { sender: { keyId: "key_2" } })],
     cost: WITHOUT_SPLIT,
   },
 ];

@@ -60,7 +60,11 @@ for (const kind of kinds) {
         known: 0,
         run: "r",
       }],
-      [{ ...LOG, source: "otlp", keyId: "key_1", keyTags: { project: "key" }, isOfOneAgent: true }, {
+      [{
+        ...LOG,
+        source: "otlp",
+        sender: { keyId: "key_1", keyTags: { project: "key" }, agentId: LOG.agentId },
+      }, {
         ...sighting({ responseId: "resp_of_key:1", requestId: "req_of_key_1" }),
         ...{ ref: "a_trace:c", at: AT + 3, isPlan: true, statedCostUsd: "0.10", durationMs: 1.5 },
       }],
@@ -195,14 +199,19 @@ for (const kind of kinds) {
   });
 
   test("a key corrects no call that another key has reported", async (ctx) => {
-    await sightCalls(ctx, { ...LOG, keyId: "key_1" }, [sighting()]);
-    const liar = { ...LOG, keyId: "key_2", agentId: "bob" };
+    await sightCalls(ctx, { ...LOG, sender: { keyId: "key_1" } }, [sighting()]);
+    const liar = { ...LOG, sender: { keyId: "key_2" }, agentId: "bob" };
     const usage = usageOf({ inputTokens: 1, outputTokens: 632 });
     const said = await sightCalls(ctx, liar, [sighting({ usage })]);
     assert.deepEqual([said.amended, said.booked, said.conflicts], [0, 0, 1]);
     await sightCalls(ctx, { ...liar, source: "otlp" }, [sighting({ usage, ref: "span" })]);
     assert.deepEqual(await total(ctx), [1, 1000, 631, 0.003524, 0]);
-    const bound = { ...liar, source: "otlp" as const, isOfOneAgent: true, name: "bound" };
+    const bound = {
+      ...liar,
+      source: "otlp" as const,
+      sender: { keyId: "key_2", agentId: "bob" },
+      name: "bound",
+    };
     await sightCalls(ctx, bound, [sighting({ ref: "span" })]);
     const [row] = await listCosts(ctx.store, { groupBy: "agent", limit: 10, offset: 0 });
     assert.equal(row?.agent_id, "claude-code");

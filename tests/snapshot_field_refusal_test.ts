@@ -4,6 +4,7 @@ import { anyCharacter } from "./harness/any_character.ts";
 import { toCanonicalText } from "../src/kernel/json/canonical_json.ts";
 import { changed, FULL, FULL_TEXT, testRefusals, textWith } from "./harness/refusals.ts";
 import { snapshotOf } from "./harness/snapshots.ts";
+import { cases, isThorough } from "./harness/thorough.ts";
 
 const noText = [null, 1, true, [], {}];
 const noId = [1, true, [], {}];
@@ -194,7 +195,9 @@ for (const [name, pattern] of Object.entries(FIELD_GROUPS)) {
     const fields = Object.entries(WRONG).filter(([path]) => pattern.test(path));
     assert.ok(fields.length > 0);
     for (const [path, values] of fields) {
-      for (const value of values) {
+      for (const [turn, value] of values.entries()) {
+        // The gate tries half of the values of each field, at least two.
+        if (!isThorough && turn % 2 === 1 && turn > 1) continue;
         const { details } = await refuse(changed(FULL, path, value));
         const paths = (details.issues as { path: string }[]).map((issue) => issue.path);
         const isNamed = paths.some((reported) => reported === path || reported.startsWith(`${path}.`));
@@ -271,7 +274,7 @@ testRefusals("a document with a single changed character is refused", async (ref
   );
   const change = fc.tuple(position, character, fc.constantFrom("replaced", "inserted", "left out"));
   let readable = 0;
-  const texts = fc.sample(change, { numRuns: 400, seed: 11 }).map(([at, unit, how]) =>
+  const texts = fc.sample(change, { numRuns: cases(160), seed: 11 }).map(([at, unit, how]) =>
     FULL_TEXT.slice(0, at) + (how === "left out" ? "" : unit) +
     FULL_TEXT.slice(how === "inserted" ? at : at + 1)
   );
@@ -286,7 +289,7 @@ testRefusals("a document with a single changed character is refused", async (ref
     if (value !== undefined) readable++;
     await refuse(text);
   }
-  assert.ok(readable > 100, `only ${readable} of them were JSON`);
+  assert.ok(readable > texts.length / 4, `only ${readable} of them were JSON`);
 });
 
 testRefusals("a tool result without its call before it is refused", async (refuse) => {

@@ -3,6 +3,7 @@ import { type FakeProvider, type ProviderRequest, startFakeProvider } from "./ha
 import { answerTo } from "./harness/answers.ts";
 import { exportText, restore, snapshotOf } from "./harness/snapshots.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
+import { isInTurn } from "./harness/thorough.ts";
 
 /*
  * Sessions with tool calls that nobody has answered, from snapshots, continue: providers refuse a call without exactly one
@@ -273,7 +274,9 @@ const MODELS = {
 for (const [provider, model] of Object.entries(MODELS)) {
   Deno.test(`a restored session whose calls have no results continues with ${provider}`, async (t) => {
     await using fake = await startStrictProvider();
-    for (const { name, messages, sent } of HISTORIES) {
+    for (const [place, { name, messages, sent }] of HISTORIES.entries()) {
+      // A compatible server has the wire of OpenAI's chat: the gate tries every fourth history of it.
+      if (provider === "a compatible server" && !isInTurn(place, 4)) continue;
       await t.step(name, async () => {
         await using purser = await openTestPurser({ fake });
         const first = fake.received.length;

@@ -74,7 +74,7 @@ export async function toAlertRecords(
       ...(counter?.kind === "calls" && {
         counter: {
           ...counter,
-          id: scopeText(scopeOfWarning(row) ?? row.scope!, record.key_name ?? undefined),
+          id: scopeText(scopeOfWarning(row) ?? row.scope!, record),
         },
       }),
       ...(approval && { approval, state: approval.state === "waiting" ? record.state : "resolved" }),

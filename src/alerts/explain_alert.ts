@@ -3,14 +3,7 @@ import type { AlertDetail } from "../contract/alerts/alerts.ts";
 import type { AlertCause, AlertCauses, OtherCauses } from "../contract/alerts/alert_causes.ts";
 import type { CostRow } from "../contract/costs.ts";
 import type { Subject } from "../contract/budgets/subjects.ts";
-import {
-  COUNTED,
-  type Dimension,
-  DIMENSIONS,
-  NAMED,
-  type NameFields,
-  nameIn,
-} from "../contract/costs/dimensions.ts";
+import { type Dimension, DIMENSIONS, NAMED, type NameFields, nameIn } from "../contract/costs/dimensions.ts";
 import { isOfCalls } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
@@ -27,6 +20,7 @@ import {
   readRunUsage,
   readSessionUsage,
   readStartOfNewest,
+  scopeFields,
   type Scopes,
   subjectsIn,
   type Viewer,
@@ -149,10 +143,9 @@ async function readCauses(
 
 /** Returns the value of each dimension on the wire, with its name; null where all are measured. */
 function valuesOf(measured: Measured, names: NameFields): AlertCauses["measured"] {
-  const values = COUNTED.map((kind) => [DIMENSIONS[kind].field, measured[DIMENSIONS[kind].property] ?? null]);
   const named = NAMED.filter((kind) => measured[DIMENSIONS[kind].property] !== undefined)
     .map((kind) => [DIMENSIONS[kind].nameField, names[DIMENSIONS[kind].nameField] ?? null]);
-  return Object.fromEntries([...values, ...named]);
+  return { ...scopeFields(measured), ...Object.fromEntries(named) };
 }
 
 /** Reads the present cost of the measured calls: those of a span, or all of a session or run. */

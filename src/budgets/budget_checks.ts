@@ -4,12 +4,12 @@ import { type Clock, toIso } from "../kernel/clock.ts";
 import { toUsd } from "../kernel/money.ts";
 import { nameField, type Names, readNames } from "../keys/mod.ts";
 import { BUDGETED } from "../contract/costs/dimensions.ts";
-import { tagsText } from "../contract/tags/tags.ts";
 import {
   ALL_CALLS,
   ALL_SEEING,
   isScopeBy,
   ownsScope,
+  partsBy,
   readRootSession,
   scopeIn,
   type Scopes,
@@ -28,24 +28,25 @@ import { readOpenTicket } from "./tickets/open_tickets.ts";
 /** The agent, session, key and other subjects of a call to check; one that is not given is that of no budget. */
 type CheckedCall = Partial<Scopes> & { subjects?: Partial<CallSubjects> };
 
-const BOUND = (index: number) => `CAST(?${index} AS TEXT)`;
+const ASKED = (name: string) => `(CAST(?1 AS TEXT) ->> '${name}')`;
 const SHAPED = `SELECT shape, scope FROM (SELECT s.shape, ${
   shapedScopeOf({
-    ...{ agent: BOUND(1), session: BOUND(2), key: BOUND(3), model: BOUND(4), provider: BOUND(5) },
-    ...{ source: BOUND(6), tags: BOUND(7), tree: BOUND(8) },
-    isOf: (billing) => `${billing} = ${BOUND(9)}`,
+    ...partsBy(({ property }) => ASKED(property)),
+    tags: ASKED("tags"),
+    isOf: (billing) => `${billing} = ${ASKED("billing")}`,
   })
 } AS scope FROM spend_shapes s) shaped WHERE scope IS NOT NULL`;
 
 /** Reads the scopes of a call by the shapes of budgets. */
 async function readShaped(
   { store }: { store: Store },
-  { agentId, sessionId, keyId, subjects: { model, provider, source, billing, tags } = {} }: CheckedCall,
+  { subjects, ...scopes }: CheckedCall,
 ): Promise<Map<string, string>> {
-  const rootSessionId = sessionId == null ? null : await readRootSession({ store }, sessionId);
-  const text = tags && tagsText(tags);
-  const args = [agentId, sessionId, keyId, model, provider, source, text, rootSessionId, billing];
-  const { rows } = await store.read({ sql: SHAPED, args: args.map((arg) => arg ?? null) });
+  const tree = scopes.sessionId == null ? null : await readRootSession({ store }, scopes.sessionId);
+  const { rows } = await store.read({
+    sql: SHAPED,
+    args: [JSON.stringify({ ...scopes, ...subjects, tree })],
+  });
   return new Map(rows as [string, string][]);
 }
 

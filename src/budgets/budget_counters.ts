@@ -14,6 +14,7 @@ import {
   sumOfTail,
   TOTALS_POSITION,
 } from "../ledger/mod.ts";
+import { nameSql } from "../keys/mod.ts";
 import type { BudgetCounter } from "../contract/budgets/budget_state.ts";
 import { calendarIn, daysOf } from "../contract/windows.ts";
 import type { CounterSort } from "../contract/values.ts";
@@ -127,15 +128,14 @@ export function selectAllCounters(
   const held = row.mode === "strict"
     ? `h.worst_nano_usd`
     : `CASE WHEN h.expires_at > ${DATABASE_NOW} THEN h.estimate_nano_usd END`;
+  const name = nameSql(row.each ?? kind, value);
   const order: Record<CounterSort, string> = {
     used,
     left: `o.spent + (SELECT ${roughSum(held)} FROM reservations h
       WHERE h.scope = o.scope AND h.at >= ${from} AND (h.expires_at > ${DATABASE_NOW} OR h.is_held = 1))
       - (SELECT ${roughSum("e.extra_nano_usd")} FROM budget_raises e WHERE e.budget_id = ${budgetId}
       AND e.scope = o.scope AND (e.until IS NULL OR e.until > ${at})) DESC, o.scope`,
-    name: (row.each ?? kind) === "key"
-      ? `lower(coalesce((SELECT k.name FROM api_keys k WHERE k.key_id = ${value}), ${value})), o.scope`
-      : "o.scope",
+    name: name === undefined ? "o.scope" : `lower(coalesce(${name}, ${value})), o.scope`,
   };
   const more = sort === "left" ? [query.from, now, row.budgetId] : [];
   return {

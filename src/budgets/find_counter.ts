@@ -1,5 +1,5 @@
 import { invalidField } from "../kernel/errors.ts";
-import { findKey } from "../keys/mod.ts";
+import { idOf } from "../keys/mod.ts";
 import { type Counted, counterIn, scopeBy, scopeOf } from "../ledger/mod.ts";
 import type { SubjectPart } from "../contract/budgets/subjects.ts";
 import { type BudgetRow, subjectsOfScope } from "./budget_fields.ts";
@@ -31,7 +31,7 @@ export async function findCounter(
       `budget ${JSON.stringify(budget.name)} has one counter only; raise it without`,
     );
   }
-  const id = part === "key" ? (await findKey(ctx, text)).keyId : text;
+  const id = await idOf(ctx, part, text);
   const scope = budget.shape === null
     ? scopeOf(part as Counted, id)
     : scopeBy([...subjectsOfScope(budget.scope), [part as SubjectPart, id]]);

@@ -77,15 +77,14 @@ export async function raiseBudget(
   ctx: BudgetContext,
   budgetId: string,
   body: BudgetRaiseBody,
-  { keyId = null, settle = () => [], ticket }: {
-    keyId?: string | null;
+  { settle = () => [], ticket }: {
     settle?: (raise: BudgetRaise) => readonly Statement[];
     ticket?: RaisedTicket;
   } = {},
 ): Promise<BudgetRaise> {
   const budget = await readBudget(ctx.query, budgetId);
   const edit = editOf(ctx);
-  const { now } = edit;
+  const { now, author: { keyId = null } } = edit;
   const row: RaiseRow = {
     raiseId: ctx.ids.next("raise"),
     budgetId,

@@ -8,7 +8,6 @@ import {
   ALL_SEEING,
   counterIn,
   entityOf,
-  keyScopeIn,
   NOBODY,
   ownsScope,
   scopeOf,
@@ -16,6 +15,7 @@ import {
   type Viewer,
   viewerOf,
 } from "../ledger/mod.ts";
+import { nameOfValue } from "../contract/costs/dimensions.ts";
 import type { BudgetPeriod } from "../contract/values.ts";
 import { calendarIn } from "../contract/windows.ts";
 import { timeIn } from "../contract/calendars/zones.ts";
@@ -227,8 +227,9 @@ function ticketText({ ticketId, state, expiresAt, deniedUntil }: TicketRef): str
 function counterOption({ scope, part }: Standing, names: Names): string {
   const counter = part == null ? undefined : counterIn(scope, part);
   if (counter === undefined) return "";
-  const name = part === "key" ? names.get(scopeOf("key", counter.id)) : undefined;
-  return ` --counter ${quoteForShell(name ?? counter.id)}`;
+  return ` --counter ${
+    quoteForShell(nameOfValue(counter, { ...nameField(names, scope), key_user: undefined }))
+  }`;
 }
 
 function budgetSentence(
@@ -237,7 +238,7 @@ function budgetSentence(
 ): string {
   const { name, per, scope, mode, resetsAt, extraNanoUsd, calendar } = standing;
   const raised = extraNanoUsd === 0n ? "" : `, raised to $${formatUsd(ceilingOf(standing))}`;
-  const whose = scope === ALL_CALLS ? "all agents" : scopeText(scope, names.get(keyScopeIn(scope)));
+  const whose = scope === ALL_CALLS ? "all agents" : scopeText(scope, nameField(names, scope));
   const terms = per === "lifetime" ? "in all" : `per ${periodText(standing)}`;
   const budget = `the ${mode === "strict" ? "strict " : ""}budget “${name}” ($${
     formatUsd(standing.limitNanoUsd)

@@ -1,5 +1,5 @@
 import { PurserError } from "../kernel/errors.ts";
-import { ALL_CALLS, scopeIn, scopeOf, type Viewer } from "../ledger/mod.ts";
+import { ALL_CALLS, entityOf, scopeOf, type Viewer } from "../ledger/mod.ts";
 import type { BudgetRow } from "./budget_fields.ts";
 
 /**
@@ -13,8 +13,8 @@ export function asSeenBy(row: BudgetRow, viewer: Viewer): BudgetRow | undefined 
   const ofAgent = scopeOf("agent", agentId);
   if (shape !== null) return undefined;
   if (per === "run" || per === "session" || each === "session") return { ...row, scope: ofAgent };
-  const own = each === "agent" || each === "key" ? scopeIn(each, viewer) : null;
-  return own === null ? undefined : { ...row, scope: own, each: null };
+  const own = viewer.scopes.find((scope) => entityOf(scope)?.kind === each);
+  return own === undefined ? undefined : { ...row, scope: own, each: null };
 }
 
 /** Refuses to list what has the amounts of other agents. Throws `forbidden`. */

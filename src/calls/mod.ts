@@ -15,7 +15,7 @@ export { openCall } from "./open_call.ts";
 export { modelErrorText } from "./error_text.ts";
 export { isPlaceholder } from "./sightings/match_calls.ts";
 export { sightCalls } from "./sightings/sight_calls.ts";
-export type { SightingOrigin } from "./sightings/said.ts";
+export type { Sender, SightingOrigin } from "./sightings/said.ts";
 export type { Quality, Sighting } from "./sightings/sighting.ts";
 export { amendCalls } from "./sightings/entries.ts";
 export { commitStep } from "./repricing/reprice_calls.ts";

@@ -64,7 +64,8 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
   const { openLazyCore } = await import("../service/mod.ts");
   const core = await openLazyCore({
     ...options.needsNoDatabase ? emptyDatabase(options) : await existingDatabase(options, address),
-    author: await localAuthor(),
+    // What only reads has no author: to name the user takes 5 ms, most of it for the modules of Node.
+    author: options.isReadOnly ? undefined : await localAuthor(),
   });
   // Loaded by the first request: a command that uses the core itself needs no routes.
   let app: Promise<FetchHandler> | undefined;

@@ -3,8 +3,7 @@ import { z } from "@hono/zod-openapi";
 import { TagGroup } from "./tags/tag_schemas.ts";
 import { dimension } from "./costs/dimensions.ts";
 import { groupFields, nameFields } from "./costs/dimension_fields.ts";
-import { CostUsd, Count, Time } from "./parts.ts";
-import { PlanUsd } from "./usage.ts";
+import { CostUsd, Count, PlanUsd, Time } from "./parts.ts";
 
 /** The wire schemas of the ledger's sums. */
 

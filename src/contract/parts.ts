@@ -57,6 +57,10 @@ export const Usd = z.number().openapi({
   example: 0.0042,
 });
 export const CostUsd = Usd.nullable().openapi({ description: "USD; null where no price is known" });
+export const PlanUsd = Usd.openapi({
+  description:
+    "USD that the calls that a plan pays for would cost by the API; `cost_usd` leaves it out, since it is not billed. Absent where there is none",
+});
 
 /** The pace of spending towards a limit. */
 export const pace = {

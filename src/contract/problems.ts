@@ -118,13 +118,10 @@ export const anyProblem = once(() =>
 
 const PROBLEMS = Object.fromEntries(CODES.map((code) => [
   code,
-  once(() =>
-    z.object(shape(z.literal(code), z.literal(STATUS[code]), DETAILS[code]?.() ?? anything()))
-      .openapi(`${pascalCase(code)}Problem`)
-  ),
+  once(() => z.object(shape(z.literal(code), z.literal(STATUS[code]), DETAILS[code]?.() ?? anything()))),
 ])) as unknown as Record<ErrorCode, () => z.ZodType>;
 
-/** Returns the problem's schema of one code, such as `NotFoundProblem`. */
+/** Returns the schema of the problems of one code. */
 export function problemOf(code: ErrorCode): z.ZodType {
   return PROBLEMS[code]();
 }
@@ -133,8 +130,4 @@ export function problemOf(code: ErrorCode): z.ZodType {
 function once<Value>(make: () => Value): () => Value {
   let value: { made: Value } | undefined;
   return () => (value ??= { made: make() }).made;
-}
-
-function pascalCase(code: ErrorCode): string {
-  return code.split("_").map((word) => word[0]!.toUpperCase() + word.slice(1)).join("");
 }

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
-import { AgentId, CostUsd, Count, facts, RunId, SessionId, Status, Time } from "./parts.ts";
+import { AgentId, CostUsd, Count, facts, PlanUsd, RunId, SessionId, Status, Time } from "./parts.ts";
 import { waitingFor } from "./runs.ts";
-import { CostEvent, PlanUsd, TokenUsage } from "./usage.ts";
+import { CostEvent, TokenUsage } from "./usage.ts";
 
 /** The wire schemas of sessions. */
 

@@ -1,16 +1,11 @@
 import { z } from "@hono/zod-openapi";
-import { AgentId, CallId, CostUsd, Count, RunId, SessionId, Time, Usd } from "./parts.ts";
+import { AgentId, CallId, CostUsd, Count, PlanUsd, RunId, SessionId, Time, Usd } from "./parts.ts";
 import { STATED_COST_REASONS } from "./costs/stated_costs.ts";
 import { BILLED_PART_NAMES, BILLED_PARTS, type BilledPart } from "./billed_parts.ts";
 import { CallTags } from "./tags/tag_schemas.ts";
 import { CALL_OUTCOMES, CALL_SOURCES } from "./values.ts";
 
 /** The wire schemas of tokens and cost, per call and summed. */
-
-export const PlanUsd = Usd.openapi({
-  description:
-    "USD that the calls that a plan pays for would cost by the API; `cost_usd` leaves it out, since it is not billed. Absent where there is none",
-});
 
 export const TokenUsage = z.object({
   input_tokens: Count,

@@ -1,4 +1,5 @@
 import { Durations } from "../kernel/clock.ts";
+import type { Viewer } from "../ledger/mod.ts";
 import type { LiveRun } from "../sessions/mod.ts";
 import type { GatewayContext, GatewayState } from "./context.ts";
 
@@ -8,8 +9,7 @@ export interface LiveCall extends LiveRun {
   signal: AbortSignal;
   /** The reason for which it was cancelled. */
   cancelledBy: string | undefined;
-  /** The key of its caller; null without one. */
-  readonly keyId: string | null;
+  readonly viewer: Viewer;
   /** Ends its registration. */
   end(): void;
   /** When its request was sent, on the monotonic clock; undefined before. */
@@ -51,14 +51,14 @@ export function callTimesOf({ times }: Pick<GatewayState, "times">, provider: st
 export function beginCall(
   { gateway: { calls } }: Pick<GatewayContext, "gateway">,
   callId: string,
-  keyId: string | null,
+  viewer: Viewer,
 ): LiveCall {
   const controller = new AbortController();
   const ended = Promise.withResolvers<void>();
   const live: LiveCall = {
     signal: controller.signal,
     ended: ended.promise,
-    keyId,
+    viewer,
     sentAt: undefined,
     quietSince: undefined,
     cancelledBy: undefined,

@@ -112,7 +112,7 @@ async function sendCall(
 ): Promise<PassedAnswer> {
   const { provider } = request.target;
   request.note?.({ call_id: open.id });
-  const live = beginCall(ctx, open.id, request.caller.viewer.keyId);
+  const live = beginCall(ctx, open.id, request.caller.viewer);
   const content = contentOf(asked.bytes as Uint8Array<ArrayBuffer>, bytes, body);
   let response: ProviderAnswer;
   try {
@@ -250,7 +250,7 @@ async function passFree(
   const { models } = caller;
   const body = method === "POST" ? await request.body() : undefined;
   if (models !== null) await checkShown(endpoint, caller, async () => (await parseBody(ctx, body!)).body);
-  const live = beginCall(ctx, ctx.ids.next("call"), request.caller.viewer.keyId);
+  const live = beginCall(ctx, ctx.ids.next("call"), request.caller.viewer);
   try {
     const content = body && contentOf(body, body, {});
     const sent = sentHeaders(ctx, request, upstream, content !== undefined);

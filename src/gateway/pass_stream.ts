@@ -57,7 +57,7 @@ export function passStream(
   let isOver = false;
   let isGrowing = false;
   let hasLeft = false;
-  const over = new AbortController();
+  let over: AbortController | undefined;
   // A provider may send faster than events are read here: many such streams would leave no turn to others.
   const turnsOf = spendInParts(turns);
   const book = (brokenBy?: unknown) => booking ??= answer.book(brokenBy);
@@ -87,7 +87,9 @@ export function passStream(
             if (event === undefined && !waited) reader.end();
             await book();
           }
-          if (place === "error") waited ??= clock.sleep(AFTER_ERROR_MS, over.signal);
+          if (place === "error") {
+            waited ??= clock.sleep(AFTER_ERROR_MS, (over = new AbortController()).signal);
+          }
           const isAfterError = waited !== undefined && !booking;
           if (!isAfterError) { for (const each of held.splice(0)) append(ready, each); }
           if (isAfterError || (place === "maybe_last" && !booking)) held.push(bytes);
@@ -116,7 +118,7 @@ export function passStream(
       yield* held.splice(0);
       throw error;
     } finally {
-      over.abort();
+      over?.abort();
       if (isGrowing) memory?.hold(0);
     }
   }

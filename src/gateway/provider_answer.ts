@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { type ByteReader, toStream } from "../kernel/byte_reader.ts";
+import { type ByteReader, readArrived, toStream } from "../kernel/byte_reader.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { type HeaderFields, joinHeaders } from "../kernel/header_fields.ts";
 import { type MemoryShare, SMALL_PART_BYTES, spendInParts, type Turns } from "../kernel/turns.ts";
@@ -53,11 +53,8 @@ function readerOf(incoming: IncomingMessage, signal: AbortSignal | undefined): B
   return {
     async read() {
       for (;;) {
-        const part: Uint8Array<ArrayBuffer> | null = incoming.read();
-        if (part) {
-          const { buffer, byteOffset, length } = part;
-          return { done: false, value: new Uint8Array(buffer, byteOffset, length) };
-        }
+        const part = readArrived(incoming, SMALL_PART_BYTES);
+        if (part) return { done: false, value: part };
         if (incoming.readableEnded) return { done: true, value: undefined };
         if (signal?.aborted) throw signal.reason;
         if (incoming.destroyed) throw incoming.errored ?? new TypeError("terminated");

@@ -1,6 +1,5 @@
 import type { RouteConfig } from "@hono/zod-openapi";
 import { headers, type ResponseHeader } from "../contract/headers.ts";
-import { problemOf } from "../contract/problems.ts";
 import { type ErrorCode, STATUS } from "../kernel/errors.ts";
 
 /** The meaning of each code; the problem's `detail` has the particulars. */
@@ -51,17 +50,17 @@ const HEADERS: Partial<Record<ErrorCode, ResponseHeader[]>> = {
   unavailable: ["Retry-After", "Idempotency-Replayed"],
 };
 
-/** Returns the problem responses of these codes and of those that every route may have. */
+/** Returns the name of a code in the document, such as `NotFound`; that of its schema is `NotFoundProblem`. */
+export const nameOfCode = (code: ErrorCode): string =>
+  code.split("_").map((word) => word[0]!.toUpperCase() + word.slice(1)).join("");
+
+/** Returns the problem responses of these codes and of those that every route may have. The document has their schemas. */
 export function problems(...codes: ErrorCode[]): RouteConfig["responses"] {
   return Object.fromEntries([...codes, ...ALWAYS].map((code) => [STATUS[code], {
     description: DESCRIPTIONS[code],
     ...(HEADERS[code] && { headers: headers(...HEADERS[code]) }),
     content: {
-      "application/problem+json": {
-        get schema() {
-          return problemOf(code);
-        },
-      },
+      "application/problem+json": { schema: { $ref: `#/components/schemas/${nameOfCode(code)}Problem` } },
     },
   }]));
 }

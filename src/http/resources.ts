@@ -40,6 +40,7 @@ export const RESOURCES = [
     load: () => import("./routes/snapshots.ts"),
   },
   { prefixes: ["/costs"], load: () => import("./routes/costs.ts") },
+  { prefixes: ["/costs/calls", "/costs/summary"], load: () => import("./routes/explained_costs.ts") },
   { prefixes: ["/costs/events"], load: () => import("./routes/cost_events.ts") },
   { prefixes: ["/sightings"], load: () => import("./routes/sightings.ts") },
   { prefixes: ["/imports"], load: () => import("./routes/imports.ts") },

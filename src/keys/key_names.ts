@@ -21,29 +21,30 @@ import { statusOf } from "./api_keys.ts";
 type StoreContext = { store: Pick<Store, "read"> };
 type NameContext = StoreContext & { clock: Pick<Clock, "now"> };
 
-const NAMES = `SELECT ${scopeSql("key", "key_id")}, name, tags ->> 'user' FROM api_keys
+const NAMES = `SELECT ${scopeSql("key", "key_id")}, name, tags ->> 'user', revoked_at FROM api_keys
 WHERE key_id IN (SELECT ${idInScope("key", "value")} FROM json_each(?))`;
 
-/** Names by scope, and the persons of keys, by their tag `user`. */
+/** Names by scope, the persons of keys, by their tag `user`, and the scopes of revoked keys. */
 export interface Names extends ReadonlyMap<string, string> {
   readonly users?: ReadonlyMap<string, string>;
+  readonly revoked?: ReadonlySet<string>;
 }
 
-/** Reads the names of the values in scopes, or those of revoked keys alone. What the viewer may not know has no entry. */
+/** Reads the names of the values in scopes. What the viewer may not know has no entry. */
 export async function readNames(
   { store }: StoreContext,
   scopes: Iterable<string | null | undefined>,
   viewer: Viewer = ALL_SEEING,
-  only?: "revoked",
 ): Promise<Names> {
   const isWanted = (scope: string) => isOfKey(scope) && (viewer.seesAll || viewer.scopes.includes(scope));
   const wanted = [...new Set([...scopes].map((scope) => scope && keyScopeIn(scope)))]
     .filter((scope) => scope && isWanted(scope));
   if (wanted.length === 0) return new Map();
-  const sql = only === undefined ? NAMES : `${NAMES} AND revoked_at IS NOT NULL`;
-  const { rows } = await store.read({ sql, args: [JSON.stringify(wanted)] });
+  const { rows } = await store.read({ sql: NAMES, args: [JSON.stringify(wanted)] });
   const users = rows.flatMap(([scope, , user]) => user === null ? [] : [[scope, user] as [string, string]]);
-  return Object.assign(new Map(rows as unknown as [string, string][]), { users: new Map(users) });
+  const revoked = rows.flatMap(([scope, , , revokedAt]) => revokedAt === null ? [] : scope as string);
+  const names = new Map(rows as unknown as [string, string][]);
+  return Object.assign(names, { users: new Map(users), revoked: new Set(revoked) });
 }
 
 const isOfKey = (scope: string) => entityOf(scope)?.kind === "key";
@@ -55,6 +56,10 @@ export function nameField(names: Names, scope: string | null | undefined): NameF
   const user = names.users?.get(ofKey);
   return { key_name: names.get(ofKey) ?? null, ...(user !== undefined && { key_user: user }) };
 }
+
+/** SQL for the name of a value; undefined for a kind of values without names. */
+export const nameSql = (kind: string | null | undefined, id: string): string | undefined =>
+  kind === "key" ? `(SELECT k.name FROM api_keys k WHERE k.key_id = ${id})` : undefined;
 
 /** Adds the names of the values in rows; to a row without a value, nothing. */
 export async function withNames<Row extends WithFields>(
@@ -125,6 +130,10 @@ export async function findKey(
     }`,
   );
 }
+
+/** Returns the id of a value that people name by its name or id. Throws `invalid`, as `findKey()`. */
+export const idOf = async (ctx: NameContext, kind: string, text: string, viewer?: Viewer): Promise<string> =>
+  kind === "key" ? (await findKey(ctx, text, viewer)).keyId : text;
 
 function toNamedKey([keyId, name, revokedAt, expiresAt, tags]: readonly SqlValue[], now: number): NamedKey {
   const time = (value: SqlValue | undefined) => value == null ? null : Number(value);

@@ -11,7 +11,7 @@ export {
   rotateKey,
   statusOf,
 } from "./api_keys.ts";
-export { findKey, nameField, type Names, readNames, withNames } from "./key_names.ts";
+export { findKey, idOf, nameField, type Names, nameSql, readNames, withNames } from "./key_names.ts";
 export type { ApiKey } from "../contract/keys.ts";
 export {
   authenticate,

@@ -103,6 +103,22 @@ export function recordUpstreams(
   return { statements: [{ sql: INSERT, each }], upstreamIds: [...fresh.keys()] };
 }
 
+/** An upstream as bills name it, by its provider's ids. */
+export type BilledUpstream =
+  & { provider: string }
+  & { [Name in "key" | "account" | "project"]: string | undefined };
+
+/** Reads what bills name the upstreams by. */
+export async function readBilledUpstreams(store: Pick<Store, "read">): Promise<Map<number, BilledUpstream>> {
+  const { rows } = await store.read({
+    sql: "SELECT upstream_id, provider, key_id, account, project FROM upstreams",
+  });
+  return new Map(rows.map(([id, provider, ...names]) => {
+    const [key, account, project] = names.map((name) => name as string | null ?? undefined);
+    return [Number(id), { provider: provider as string, key, account, project }];
+  }));
+}
+
 /** Returns the id of an upstream as the API has it. */
 export const toUpstreamId = (id: number): string => `ups_${id.toString(16).padStart(13, "0")}`;
 

@@ -113,7 +113,7 @@ export async function openParts(options: CoreOptions, wakeDispatcher: () => void
       rules: { mayExist: await hasRules(store) },
       outboxChannels: listChannels(channelsOf(options)).map(({ channel: _, ...head }) => head),
       wakeDispatcher,
-      callSpool: runtime ? noSpool() : await openCallSpool({
+      callSpool: runtime || options.isReadOnly ? noSpool() : await openCallSpool({
         database: location,
         folder: config.spoolFolder,
         log,

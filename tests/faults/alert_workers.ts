@@ -13,7 +13,7 @@ import { bundleWorker } from "../harness/shared_build.ts";
 
 const WORKER = await bundleWorker("alert");
 const TIMEOUT_MS = 180_000;
-const LOOK_EVERY_MS = 10;
+const LOOK_EVERY_MS = 25;
 
 /** A worker in a process of its own, killed on disposal. */
 export interface Worker extends AsyncDisposable {

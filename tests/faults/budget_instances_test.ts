@@ -30,7 +30,7 @@ import { startWorker, type Worker } from "./budget_calls_workers.ts";
  * of processes, PURSER_BUDGET_CALLS that of the calls at once against a budget that is nearly spent, PURSER_BUDGET_SEED other histories.
  */
 
-const { PURSER_BUDGET_KILLS, PURSER_BUDGET_CALLS = "96", PURSER_BUDGET_SEED = "20261123" } =
+const { PURSER_BUDGET_KILLS, PURSER_BUDGET_CALLS = "48", PURSER_BUDGET_SEED = "20261123" } =
   readEnvironment();
 
 const CALL = costOf(MAX_OUTPUT_TOKENS);

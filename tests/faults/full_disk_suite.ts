@@ -55,7 +55,7 @@ test("an export to a full disk is an error, leaves no file behind, and keeps an 
   assert.equal(await Deno.readTextFile(`${disk.inside}/old.json`), "precious");
 
   disk.fill("rest");
-  for (const file of ["new.json", "new.json.gz", "old.json"]) {
+  for (const file of ["new.json.gz", "old.json"]) {
     assert.deepEqual(await exportTo(file), failed(file));
     assert.deepEqual(disk.names(), ["old.json", "rest"]);
   }

@@ -5,10 +5,13 @@ import { newPlace, type Place, startServer } from "../harness/cli_process.ts";
 import { serverKindsInTime } from "../harness/database_servers.ts";
 import { startFakeProvider } from "../harness/fake_provider.ts";
 
-/** The calls in all; the gate has time for few. */
-const CALLS = Number(readEnvironment().PURSER_BUDGET_CALLS ?? 48);
-const AT_ONCE = CALLS > 48 ? 64 : 32;
-const SERVERS = CALLS > 48 ? 4 : 2;
+/** The calls that the gate has time for. */
+const FEW = 24;
+
+/** The calls in all. */
+const CALLS = Number(readEnvironment().PURSER_BUDGET_CALLS ?? FEW);
+const AT_ONCE = CALLS > FEW ? 64 : 16;
+const SERVERS = CALLS > FEW ? 4 : 2;
 
 /** A call of 100 tokens in and 50 out costs 0.000045 USD. */
 const usage = { inputTokens: 100, outputTokens: 50 };
@@ -68,7 +71,7 @@ for (const { name, ignore, start } of serverKindsInTime) {
         }
       }));
       const budget = await api("GET", `/budgets/${budget_id}`);
-      if (CALLS > 48) console.log(JSON.stringify({ calls: CALLS, statuses: [...statuses], budget }));
+      if (CALLS > FEW) console.log(JSON.stringify({ calls: CALLS, statuses: [...statuses], budget }));
       assert.ok(budget.spent_usd <= limit, `${budget.spent_usd} of ${limit}`);
       assert.equal(budget.reserved_usd, 0);
       assert.equal(statuses.get(200), fake.calls);

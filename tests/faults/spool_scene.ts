@@ -141,7 +141,7 @@ export async function until(isSo: () => boolean | Promise<boolean>): Promise<voi
   const deadline = performance.now() + 30_000;
   while (!await isSo()) {
     assert.ok(performance.now() < deadline, "it has not happened in time");
-    await systemClock.sleep(10);
+    await systemClock.sleep(25);
   }
 }
 

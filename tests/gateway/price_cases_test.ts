@@ -12,6 +12,7 @@ import {
 import { costOfBill, priceCases, type Wire } from "../fixtures/prices/mod.ts";
 import { type FakeProvider, startFakeProvider } from "../harness/fake_provider.ts";
 import { openTestPurser, type TestPurser } from "../harness/test_purser.ts";
+import { isThorough } from "../harness/thorough.ts";
 import { requestFor, sendTo } from "./requests.ts";
 
 const APIS: Record<Wire, UsageApi> = {
@@ -65,7 +66,9 @@ for (const way of ["whole", "streamed"] as const) {
   for (const wire of Object.keys(APIS) as Wire[]) {
     Deno.test(`the gateway books the bill of each ${wire} answer of the table, ${way}, to the nano-USD`, async () => {
       await using fake = await startFakeProvider();
-      const cases = passable.filter((one) => one.wire === wire);
+      // The gate tries every other one; the test of runs has those that are left out.
+      const isTried = (index: number) => isThorough || (index % 2 === 0) === (way === "streamed");
+      const cases = passable.filter((one) => one.wire === wire).filter((_, index) => isTried(index));
       const names = cases.map(({ provider }) => provider).filter((name) => !builtIn.includes(name));
       const { purser, setTime } = await openGateway(fake, names);
       await using _ = purser;

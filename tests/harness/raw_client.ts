@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 
+/** The characters of the longest match that is waited for. */
+const MATCH = 4_096;
+
 /** A connection of a client that writes what it likes. */
 export class RawClient implements Disposable {
   readonly #connection: Deno.TcpConn;
@@ -19,9 +22,14 @@ export class RawClient implements Disposable {
     for (let start = 0; start < bytes.length;) start += await this.#connection.write(bytes.subarray(start));
   }
 
-  /** Reads until the text matches; fails where the connection ends before. */
+  /** Reads until the text has a short match; fails where the connection ends before. */
   async until(pattern: RegExp): Promise<string> {
-    while (!pattern.test(this.#text)) assert.ok(await this.#read(), `the connection ended: ${this.#text}`);
+    // Megabytes are not searched again for each piece that comes.
+    for (let fresh = this.#text; !pattern.test(fresh);) {
+      const piece = await this.#read();
+      assert.ok(piece !== null, `the connection ended: ${this.#text}`);
+      fresh = fresh.slice(-MATCH) + piece;
+    }
     return this.#text;
   }
 
@@ -33,21 +41,23 @@ export class RawClient implements Disposable {
   /** Reads some bytes more; returns all that was read. */
   async readSome(bytes: number): Promise<string> {
     const length = this.#text.length + bytes;
-    while (this.#text.length < length) assert.ok(await this.#read(), "the connection ended");
+    while (this.#text.length < length) assert.ok(await this.#read() !== null, "the connection ended");
     return this.#text;
   }
 
   /** Reads until the server closes the connection. */
   async end(): Promise<string> {
-    while (await this.#read());
+    while (await this.#read() !== null);
     return this.#text;
   }
 
-  async #read(): Promise<boolean> {
+  async #read(): Promise<string | null> {
     const buffer = new Uint8Array(65_536);
     const size = await this.#connection.read(buffer).catch(() => null); // a reset
-    if (size !== null) this.#text += new TextDecoder().decode(buffer.subarray(0, size));
-    return size !== null;
+    if (size === null) return null;
+    const piece = new TextDecoder().decode(buffer.subarray(0, size));
+    this.#text += piece;
+    return piece;
   }
 
   closeWrite(): Promise<void> {

@@ -3,6 +3,7 @@ import { SCOPES } from "../../src/contract/values.ts";
 import { readSse } from "../harness/sse_reader.ts";
 import { AGENTS, markOf } from "./populate.ts";
 import { exampleOf, type HostileService, openHostileService, type Operation } from "./service.ts";
+import { isInTurn } from "../harness/thorough.ts";
 
 /** Every route with every kind of key; what is expected follows from the permission that the route declares. */
 
@@ -28,20 +29,22 @@ Deno.test("a route answers a key by the scopes that it declares, and no other re
   };
   const valid: Record<string, string> = {};
   for (const scope of SCOPES) valid[scope] = await service.makeKey([scope]);
-  for (const operation of service.operations) {
+  for (const [turn, operation] of service.operations.entries()) {
     const { route, method, permission: { scopes } } = operation;
     await t.step(`${route} needs ${scopes === "open" ? "no key" : scopes.join(" or ")}`, async () => {
       // Of ids that don't exist, so that nothing is done where it is allowed.
       const target = operation.template.replaceAll(/\{\w+\}/g, "nothing");
       const body = /^(POST|PUT|PATCH)$/.test(method) ? "0" : undefined;
+      let sent = 0;
       const statusesOf = async (key: string) => {
         const { status } = await service.send({ method, target, key, body });
-        if (method === "GET") {
+        if (method === "GET" && isInTurn(turn + sent++, 5)) {
           assert.equal((await service.send({ method: "HEAD", target, key })).status, status, "HEAD");
         }
         return status;
       };
-      for (const [name, key] of Object.entries(invalid)) {
+      for (const [place, [name, key]] of Object.entries(invalid).entries()) {
+        if (name !== "none" && !isInTurn(turn + place, 3)) continue;
         assert.equal(await statusesOf(key) === 401, scopes !== "open", name);
       }
       for (const [scope, key] of Object.entries(valid)) {

@@ -99,7 +99,7 @@ const anyHostileText = fc.oneof(
 );
 const anyHostileValue = fc.oneof(
   fc.constantFrom(...TYPICAL, ...VALUES),
-  fc.jsonValue({ noUnicodeString: false }),
+  fc.jsonValue({ stringUnit: anyCharacter }),
 );
 
 /** Requests of all operations: most of them valid by the document, the others with hostile values. */

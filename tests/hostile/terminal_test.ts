@@ -6,6 +6,7 @@ import { guardTerminal, main } from "../../src/cli/mod.ts";
 import { type Connection, createApiClient } from "../../src/client/mod.ts";
 import * as vocabulary from "../../src/contract/values.ts";
 import { createJsonLog } from "../../src/kernel/log.ts";
+import { isThorough } from "../harness/thorough.ts";
 import { openTestPurser } from "../harness/test_purser.ts";
 
 const COMMANDS = await loadAllCommands();
@@ -155,8 +156,10 @@ Deno.test("no command shows terminal sequences or invisible characters of a serv
   const shown = new Set<string>();
   const names = COMMANDS.map(({ name }) => name).sort((a, b) => b.length - a.length);
   const ways = [["", true, 40], ["", true, 200], ["", false, 200], [" --json", false, 80]] as const;
-  for (const line of [...LINES, ...examples]) {
-    for (const [options, gentle, columns] of ways) {
+  for (const [turn, line] of [...LINES, ...examples].entries()) {
+    for (const [way, [options, gentle, columns]] of ways.entries()) {
+      // The gate tries a line in a narrow terminal, or by a server that changes what the command needs.
+      if (!isThorough && way === 2 * (turn % 2)) continue;
       isGentle = gentle;
       const terminal = memoryTerminal({ columns, hasColour: true, keys: ["q"] });
       const code = await run(line + options, terminal, connection);

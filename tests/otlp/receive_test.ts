@@ -1,11 +1,6 @@
 import assert from "node:assert/strict";
-import {
-  createReceiver,
-  decodeJson,
-  decodeProtobuf,
-  type Receiver,
-  type Sender,
-} from "../../src/ingest/otlp/mod.ts";
+import { createReceiver, decodeJson, decodeProtobuf, type Receiver } from "../../src/ingest/otlp/mod.ts";
+import type { Sender } from "../../src/calls/mod.ts";
 import { fixedClock } from "../../src/kernel/clock.ts";
 import { PurserError } from "../../src/kernel/errors.ts";
 import { createTurns } from "../../src/kernel/turns.ts";

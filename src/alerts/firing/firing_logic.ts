@@ -8,6 +8,7 @@ import {
   columnOf,
   COST_COLUMNS,
   COUNTED_COLUMNS,
+  countedOf,
   countersOf,
   counterSum,
   counterValue,
@@ -187,8 +188,8 @@ function fired({ type, isTouched, value, claim, start }: Window): string {
     })`
   ).join(" UNION ALL ");
   return `SELECT NEW.alert_prefix || lower(hex(randomblob(6))), r.rule_id, r.name, r.threshold_type,
-  r.threshold_nano_usd, r.severity, w.value, NEW.agent_id, NEW.session_id, NEW.run_id, ${claim}, ${start}, NEW.now,
-  NEW.channels, NEW.position, NEW.key_id
+  r.threshold_nano_usd, r.severity, w.value, ${countedOf("NEW")},
+  ${claim}, ${start}, NEW.now, NEW.channels, NEW.position
 FROM (SELECT s.scope, ${value("s.scope")} AS value FROM (${scopes}) s LIMIT ${SCOPES.length}) w
 ${ORDERED_JOIN} alert_rules r ${indexedBy("alert_rules_armed")} ON r.is_armed = 1 AND r.scope = w.scope
   AND r.threshold_type = '${type}' AND r.calendar IS NULL AND r.threshold_nano_usd <= w.value`;
@@ -206,7 +207,7 @@ ${countersOf("NEW")}
   WHERE is_over = 1 AND enabled = 1 AND scope IN (${SCOPES}) AND ${IS_DECIDED} AND NEW.at >= ${HOUR.from}
     AND threshold_nano_usd > ${HOUR.exactly("alert_rules.scope")} - coalesce(NEW.cost_nano_usd, 0);
   INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
-    agent_id, session_id, run_id, "window", window_start, triggered_at, channels, call_position, key_id)
+    ${COUNTED_COLUMNS}, "window", window_start, triggered_at, channels, call_position)
   ${WINDOWS.map(fired).join("\n  UNION ALL ")};
   INSERT INTO subject_decisions (${DECISION})
   SELECT ${

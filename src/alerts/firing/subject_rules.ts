@@ -1,4 +1,4 @@
-import { BY, counterValue, isShaped } from "../../ledger/mod.ts";
+import { BY, COUNTED_COLUMNS, countedOf, counterValue, isShaped } from "../../ledger/mod.ts";
 import { indexedBy, type Logic, ORDERED_JOIN, rowTrigger } from "../../store/mod.ts";
 
 /*
@@ -109,7 +109,7 @@ const FIRED = [[SINGLE, "true"] as const, [EACH, MEASURES_EACH] as const].map((
   [{ index, matches }, measures],
 ) =>
   `SELECT NEW.alert_prefix || lower(hex(randomblob(6))), r.rule_id, r.name, r.threshold_type, r.threshold_nano_usd, r.severity,
-    NEW.value, NEW.agent_id, NEW.session_id, NEW.run_id, NEW.claim, NEW.start, NEW.now, NEW.channels, NEW.position, NEW.key_id,
+    NEW.value, ${countedOf("NEW")}, NEW.claim, NEW.start, NEW.now, NEW.channels, NEW.position,
     CASE WHEN NEW.shape IS NULL THEN NULL ELSE NEW.scope END, NEW.calendar
   FROM alert_rules r ${index} WHERE ${matches("NEW")} AND r.threshold_type = NEW.type
     AND r.calendar IS NOT DISTINCT FROM NEW.calendar AND r.threshold_nano_usd <= NEW.value AND ${measures}`
@@ -128,7 +128,7 @@ export const DECIDE_WINDOW = `UPDATE alert_rules SET is_over = 0,
     AND EXISTS (SELECT 1 FROM alert_rules r WHERE r.rule_id = alert_rule_counters.rule_id AND r.enabled = 1
       AND r.threshold_nano_usd > NEW.value - coalesce(NEW.amount, 0));
   INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
-    agent_id, session_id, run_id, "window", window_start, triggered_at, channels, call_position, key_id, scope, calendar)
+    ${COUNTED_COLUMNS}, "window", window_start, triggered_at, channels, call_position, scope, calendar)
   ${FIRED.join("\n  UNION ALL ")};`;
 
 /** SQL for whether the counter of a rule `r` with many has fired, and its cooldown has not passed. */

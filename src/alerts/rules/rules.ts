@@ -1,6 +1,7 @@
 import { and, eq } from "drizzle-orm";
 import { findUnknown, readLargest } from "../../budgets/mod.ts";
 import type { AlertRule } from "../../contract/alerts/alert_rules.ts";
+import type { NameFields } from "../../contract/costs/dimensions.ts";
 import { isOfCalls, PLAN_THRESHOLD, type ThresholdType } from "../../contract/values.ts";
 import { calendarIn, daysOf, periodOf, ROLLING_MS, startSql, type Window } from "../../contract/windows.ts";
 import { toIso } from "../../kernel/clock.ts";
@@ -29,7 +30,7 @@ import type { AlertContext } from "../context.ts";
 import { inputOf, type RuleRow, RULES } from "./rule_fields.ts";
 
 /** A rule without its present value. */
-export type RuleDefinition = Omit<AlertRule, keyof RuleState | "unknown" | "key_name" | "key_user">;
+export type RuleDefinition = Omit<AlertRule, keyof RuleState | "unknown" | keyof NameFields>;
 
 /** Converts a row to its wire form, without its present value. */
 export function toDefinition(row: RuleRow): RuleDefinition {

@@ -1,6 +1,7 @@
 import { and, asc, gt, gte, inArray, isNull, lt, type SQL, sql } from "drizzle-orm";
 import { DAY_MS, HOUR_MS } from "../../kernel/clock.ts";
 import {
+  type BilledUpstream,
   isStanding,
   type ModelCall,
   partsFromWire,
@@ -21,13 +22,6 @@ export interface LedgerReads {
   query: Query;
 }
 
-/** The credential that calls were paid with. */
-export interface KnownUpstream {
-  keyId: string | undefined;
-  account: string | undefined;
-  project: string | undefined;
-}
-
 /** The calls to read. */
 export interface LedgerSpan {
   /** As the ledger names them; undefined for all. */
@@ -37,7 +31,7 @@ export interface LedgerSpan {
   to: number;
   /** The width of the buckets of the bill. */
   widthMs: number;
-  upstreams: ReadonlyMap<number, KnownUpstream>;
+  upstreams: ReadonlyMap<number, BilledUpstream>;
   /** The provider's account that the bill is of; undefined for all. */
   account: string | undefined;
   rates: RateCards;
@@ -185,7 +179,7 @@ function cellOf(facts: CellFacts, span: LedgerSpan): LedgerCell[] {
     region: regionOf(facts.region),
     speed: speedOf(facts.speed),
     context: contextOf(facts.isLong),
-    ...(upstream?.keyId !== undefined && { credential: upstream.keyId }),
+    ...(upstream?.key !== undefined && { credential: upstream.key }),
     ...(upstream?.project !== undefined && { project: upstream.project }),
   };
   const parts = priceGroup({ ...facts, rates: span.rates.cards.get(facts.priceId) });

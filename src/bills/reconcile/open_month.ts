@@ -3,10 +3,10 @@ import { startOf } from "../../contract/windows.ts";
 import { DAY_MS } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { nearestName } from "../../kernel/nearest_name.ts";
+import { type BilledUpstream, readBilledUpstreams } from "../../ledger/mod.ts";
 import { type Query, type SqlValue, type Store, toObjects } from "../../store/mod.ts";
 import type { BillTerms } from "../sources/bill_terms.ts";
 import { DIMENSIONS, type Grain, matchModels } from "./dimensions.ts";
-import type { KnownUpstream } from "./ledger_cells.ts";
 import type { Setup } from "./reconciler.ts";
 
 /** The bill to compare. */
@@ -22,7 +22,7 @@ export interface BilledMonth {
 export interface OpenMonth {
   setup: Setup;
   providers: readonly string[] | undefined;
-  upstreams: ReadonlyMap<number, KnownUpstream>;
+  upstreams: ReadonlyMap<number, BilledUpstream>;
   /** True if a line of usage is longer than a day: the month is compared as a whole. */
   isWhole: boolean;
   /** True if lines name single calls by their responses. */
@@ -110,18 +110,9 @@ WHERE position > (SELECT position FROM rollup_positions WHERE name = 'totals')`,
   });
   const isOf = (provider: SqlValue | undefined) =>
     providers === undefined || providers.includes(provider as string);
-  const rows = toObjects(
-    await ctx.store.read({ sql: "SELECT upstream_id, provider, account, project, key_id FROM upstreams" }),
-  );
-  const text = (value: SqlValue | undefined) => value as string | null ?? undefined;
-  const upstreams = new Map(
-    rows.filter(({ provider }) => isOf(provider)).map((row) => [Number(row.upstream_id), {
-      keyId: text(row.key_id),
-      account: text(row.account),
-      project: text(row.project),
-    }]),
-  );
-  const keys = [...upstreams.values()].flatMap(({ keyId }) => keyId ?? []);
+  const all = await readBilledUpstreams(ctx.store);
+  const upstreams = new Map([...all].filter(([, { provider }]) => isOf(provider)));
+  const keys = [...upstreams.values()].flatMap(({ key }) => key ?? []);
   const hasProjects = [...upstreams.values()].some(({ project }) => project !== undefined);
   const grainOf = (name: string): Grain => {
     const row = series.find((one) => one.series === name);
@@ -164,7 +155,7 @@ WHERE position > (SELECT position FROM rollup_positions WHERE name = 'totals')`,
     isWhole: series.some(({ width }) => Number(width) > DAY_MS),
     hasCalls: series.some((one) => Number(one.response_id) > 0),
     linesState: state!.state as string,
-    unnamedKeys: [...upstreams.values()].filter(({ keyId }) => keyId === undefined).length,
+    unnamedKeys: [...upstreams.values()].filter(({ key }) => key === undefined).length,
   };
 }
 

@@ -60,14 +60,13 @@ export async function releaseHolds(
   ctx: BudgetContext,
   budgetId: string,
   { reservation_id, reason }: BudgetReleaseBody,
-  { keyId = null, settle = () => [] }: {
-    keyId?: string | null;
+  { settle = () => [] }: {
     settle?: (release: BudgetRelease) => readonly Statement[];
   } = {},
 ): Promise<BudgetRelease> {
   return await replaceState(`what budget ${budgetId} holds`, async () => {
     const edit = editOf(ctx);
-    const { now } = edit;
+    const { now, author: { keyId = null } } = edit;
     const budget = await readBudget(ctx.query, budgetId);
     const held = await readHeld(ctx, budget, reservation_id);
     if (held.length === 0) {

@@ -16,6 +16,7 @@ import {
   IN_WINDOWS,
   isShaped,
   kindOfScope,
+  partsBy,
   shapedScopeOf,
   sumOfAmounts,
   sumOfCalls,
@@ -110,14 +111,10 @@ const calls = (isOne: boolean) =>
 const SHAPED = `g AS MATERIALIZED (
   SELECT r.n, s.shape, ${
   shapedScopeOf({
-    ...Object.fromEntries(BUDGETED.map((kind) => [kind, idInScope(kind, `r.${kind}`)])) as Record<
-      typeof BUDGETED[number],
-      string
-    >,
-    tree: "r.tree",
-    model: "r.model",
-    provider: "r.provider",
-    source: "r.source",
+    ...partsBy(({ part }) => {
+      const kind = BUDGETED.find((name) => name === part);
+      return kind ? idInScope(kind, `r.${part}`) : `r.${part}`;
+    }),
     tags: "r.tags",
     isOf: (billing) => `${billing} = r.billing`,
   })

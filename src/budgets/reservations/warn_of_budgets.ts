@@ -1,6 +1,14 @@
 import { FORECAST_FROM_PART, FORECAST_PERIODS } from "../../contract/limits.ts";
 import { startSql, windowSql } from "../../contract/windows.ts";
-import { atMost64Bits, idInScope, scopeValuesOf, windowEnd } from "../../ledger/mod.ts";
+import {
+  atMost64Bits,
+  columnOf,
+  COUNTED_COLUMNS,
+  idInScope,
+  scopeValuesOf,
+  STORED,
+  windowEnd,
+} from "../../ledger/mod.ts";
 import { ORDERED_JOIN, type SqlValue, type Statement } from "../../store/mod.ts";
 import { FORECAST } from "../budget_fields.ts";
 import { type CallScopes, toCallRow } from "../call_to_decide.ts";
@@ -64,24 +72,27 @@ const WINDOW = `s.scope || '@' || CASE s.counted_by WHEN 'minute' THEN ${
 } ELSE s.starts END || '#'`;
 const CLAIM = `${WINDOW} || substr(CAST(10000 + CAST(round(${SHARE} * 1000) AS BIGINT) AS TEXT), 2)`;
 
-/** The run above that of the call whose budget it is. */
+/** The run above that of the call whose budget it is, and the scopes that its row has. */
+const OF_RUNS: readonly string[] = ["agent", "session", "run"];
 const RUN_ABOVE = `runs u ON s.per = 'run' AND s.scope <> r.run AND u.run_id = ${
   idInScope("run", "s.scope")
 }`;
 
+/** The scopes of a warning: those of that run where it is its budget, else those of the call. */
+const SCOPES = STORED.map((kind) => [kind, idInScope(kind, `r.${kind}`)] as const)
+  .map(([kind, id]) => OF_RUNS.includes(kind) ? `coalesce(${columnOf(kind, "u")}, ${id})` : id);
+
 const WARN =
   `INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
-  agent_id, session_id, run_id, "window", window_start, triggered_at, channels, budget_limit_nano_usd,
-  call_position, key_id, calendar)
+  ${COUNTED_COLUMNS}, "window", window_start, triggered_at, channels, budget_limit_nano_usd, call_position, calendar)
 ${standingsOf(BOOKED)}
 SELECT r.alert_prefix || lower(hex(randomblob(6))), s.budget_id, s.name, 'budget_per_' || s.per || '_usd',
   CASE WHEN ${SHARE} = ${FORECAST} THEN ${LIMIT} ELSE ${
     shareOf(LIMIT, SHARE)
   } END, CASE WHEN ${SHARE} >= 1 THEN 'critical' ELSE 'warning' END, s.settled,
-  coalesce(u.agent_id, r.agent), coalesce(u.session_id, ${idInScope("session", "r.session")}),
-  coalesce(u.run_id, ${idInScope("run", "r.run")}), ${CLAIM},
+  ${SCOPES}, ${CLAIM},
   CASE WHEN s.per IN ('run', 'session') OR s.starts = 0 THEN NULL ELSE s.starts END, r.at, r.channels, ${LIMIT},
-  (SELECT max(position) FROM calls), ${idInScope("key", "r.key")}, s.calendar
+  (SELECT max(position) FROM calls), s.calendar
 FROM r ${ORDERED_JOIN} s ON s.n = r.n CROSS JOIN json_each(s.warn_at) w LEFT JOIN ${RUN_ABOVE}
 WHERE s.budget_id IS NOT NULL AND ${REACHED(SHARE)}
   AND ${SHARE} = (SELECT max(${OTHER_SHARE}) FROM json_each(s.warn_at) o WHERE ${REACHED(OTHER_SHARE)})

@@ -1,23 +1,23 @@
 import type { SpendingSummary } from "../../contract/costs/spending_summary.ts";
 import { calendarWith } from "../../contract/calendars/calendar_input.ts";
 import { type Calendar, UTC } from "../../contract/calendars/zones.ts";
+import { DIMENSIONS } from "../../contract/costs/dimensions.ts";
 import { startOf } from "../../contract/windows.ts";
 import { toUsd } from "../../kernel/money.ts";
-import { readCostTotal } from "../../ledger/mod.ts";
+import { COUNTED_COLUMNS, readCostTotal, type Scopes, STORED } from "../../ledger/mod.ts";
 import { indexedBy, readDatabaseFile, type StoreReads } from "../../store/mod.ts";
 import type { CallSubjects } from "../call_to_decide.ts";
 import { readStandingsOf } from "../standings.ts";
 
 const HAS_BUDGETS = "SELECT 1 FROM budgets WHERE enabled = 1 LIMIT 1";
-const NEWEST_CALL = `SELECT agent_id, key_id, model, provider, source, tags FROM calls ${
+const NEWEST_CALL = `SELECT model, provider, source, tags, ${COUNTED_COLUMNS} FROM calls ${
   indexedBy("calls_by_session")
 }
 WHERE session_id = ?1 ORDER BY at DESC LIMIT 1`;
 
 /** The newest call of a session: budgets that count it count the next one, as far as it is known. */
 export interface SessionCall {
-  agentId: string;
-  keyId: string | null;
+  scopes: Partial<Scopes>;
   subjects: CallSubjects;
 }
 
@@ -28,9 +28,10 @@ export async function findSessionCall(
 ): Promise<SessionCall | undefined> {
   const [row] = (await store.read({ sql: NEWEST_CALL, args: [sessionId] })).rows;
   if (row === undefined) return undefined;
-  const [agentId, keyId, model, provider, source, tags] = row as (string | null)[];
+  const [model, provider, source, tags, ...values] = row as (string | null)[];
+  const scopes = Object.fromEntries(STORED.map((kind, index) => [DIMENSIONS[kind].property, values[index]]));
   const subjects = { model, provider, source, tags: tags === null ? undefined : JSON.parse(tags!) };
-  return { agentId: agentId!, keyId: keyId!, subjects: subjects as CallSubjects };
+  return { scopes, subjects: subjects as CallSubjects };
 }
 
 /** The session, the agent and the time of a line. */
@@ -71,8 +72,8 @@ async function findTightest(
   if ((await store.read({ sql: HAS_BUDGETS })).rows.length === 0) return null;
   const call = sessionId === null ? undefined : await findSessionCall(store, sessionId);
   const scopes = {
-    agentId: call?.agentId ?? agentId,
-    keyId: call?.keyId ?? null,
+    agentId,
+    ...call?.scopes,
     sessionId,
     runId: null,
     budget: null,

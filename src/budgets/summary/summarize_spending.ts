@@ -24,9 +24,11 @@ export async function summarizeSpending(
     sessionId === undefined ? undefined : findSessionCall(ctx.store, sessionId),
   ]);
   const checks = await checkBudgets(ctx, {
-    agentId: only ?? call?.agentId ?? agentId,
+    ...call?.scopes,
+    agentId: only ?? call?.scopes.agentId ?? agentId,
+    keyId: call?.scopes.keyId ?? viewer.keyId,
     sessionId,
-    keyId: call?.keyId ?? viewer.keyId,
+    runId: null,
     subjects: call?.subjects,
   }, viewer);
   const [first] = checks.flatMap(({ name, action, left_usd }) =>

@@ -2,7 +2,8 @@ import { ASK_THRESHOLD, type TicketState } from "../../contract/values.ts";
 import { TICKET_SECONDS } from "../../contract/limits.ts";
 import { tagsText } from "../../contract/tags/tags.ts";
 import type { NanoUsd } from "../../kernel/money.ts";
-import type { Statement, Store } from "../../store/mod.ts";
+import { COUNTED_COLUMNS, countedOf, countedValuesOf } from "../../ledger/mod.ts";
+import type { Author, Statement, Store } from "../../store/mod.ts";
 import type { CallScopes } from "../call_to_decide.ts";
 import { type CallBounds, ceilingOf, leftOf, type Refusal, type Standing, worstOf } from "../decide_call.ts";
 
@@ -79,23 +80,35 @@ const STANDS = (now: string) =>
 const EXPIRE = `UPDATE budget_tickets SET state = 'expired'
 WHERE ${OF_COUNTER} AND state = 'waiting' AND expires_at <= ?3`;
 
-const INSERT =
-  `INSERT INTO budget_tickets (budget_id, scope, asked_at, ticket_id, state, asked_nano_usd, cost_nano_usd,
-  agent_id, session_id, run_id, key_id, provider, model, tags, expires_at)
-SELECT ?1, ?2, ?3, ?4, 'waiting', ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14
+const ASKED = [
+  ...["asked_nano_usd", "cost_nano_usd"],
+  ...COUNTED_COLUMNS,
+  ...["provider", "model", "tags", "expires_at"],
+];
+const INSERT = `INSERT INTO budget_tickets (budget_id, scope, asked_at, ticket_id, state, ${ASKED})
+SELECT ?1, ?2, ?3, ?4, 'waiting', ${ASKED.map((_, index) => `?${index + 5}`)}
 WHERE EXISTS (SELECT 1 FROM budgets WHERE budget_id = ?1)
   AND NOT EXISTS (SELECT 1 FROM budget_tickets WHERE ${OF_COUNTER} AND ${STANDS("CAST(?3 AS BIGINT)")})`;
 
 const NOTIFY =
   `INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
-  agent_id, session_id, run_id, "window", window_start, triggered_at, channels, budget_limit_nano_usd, key_id)
-SELECT ?1, b.budget_id, b.name, '${ASK_THRESHOLD}', ?6, 'critical', ?3, t.agent_id, t.session_id, t.run_id,
-  t.scope || '@' || t.ticket_id || '#', ?4, t.asked_at, ?5, ?6, t.key_id
+  ${COUNTED_COLUMNS}, "window", window_start, triggered_at, channels, budget_limit_nano_usd)
+SELECT ?1, b.budget_id, b.name, '${ASK_THRESHOLD}', ?6, 'critical', ?3, ${countedOf("t")},
+  t.scope || '@' || t.ticket_id || '#', ?4, t.asked_at, ?5, ?6
 FROM budget_tickets t JOIN budgets b ON b.budget_id = t.budget_id WHERE t.ticket_id = ?2`;
 
 const JOIN_IN = `INSERT INTO ticket_askers (ticket_id, key_id, run_id)
 SELECT ticket_id, ?3, ?4 FROM budget_tickets WHERE ${OF_COUNTER} AND state = 'waiting'
 ON CONFLICT DO NOTHING`;
+
+/** SQL for whether a call of the key `?2`, or of a key of the same person, has waited for the ticket `?1`. */
+const IS_ASKER = `EXISTS (SELECT 1 FROM ticket_askers a LEFT JOIN api_keys k ON k.key_id = a.key_id
+  WHERE a.ticket_id = ?1 AND (a.key_id = ?2
+    OR k.tags ->> 'user' = (SELECT o.tags ->> 'user' FROM api_keys o WHERE o.key_id = ?2)))`;
+
+/** Returns the condition that a call of an author, or of a key of the same person, has waited for a ticket; undefined without a key. */
+export const hasAsked = (ticketId: string, { keyId }: Author): { sql: string; args: string[] } | undefined =>
+  keyId == null ? undefined : { sql: IS_ASKER, args: [ticketId, keyId] };
 
 const READ_OPEN = `SELECT ticket_id, state, expires_at, decided_at FROM budget_tickets
 WHERE ${OF_COUNTER} AND ${STANDS("CAST(?3 AS BIGINT)")}
@@ -117,7 +130,7 @@ export async function openTickets(
   refusals: readonly Refusal[],
   { scopes, call, at }: { scopes: CallScopes; call: CallBounds; at: number },
 ): Promise<Refusal[]> {
-  const { agentId, sessionId, runId, keyId, subjects } = scopes;
+  const { subjects } = scopes;
   const asked = refusals.map(({ standing }) => ({
     standing,
     ticketId: newId("tkt"),
@@ -132,7 +145,7 @@ export async function openTickets(
         sql: INSERT,
         args: [
           ...[...counter, at, ticketId, lackOf(standing, call), costIn(standing, call)],
-          ...[agentId, sessionId, runId, keyId ?? null, subjects?.provider ?? null, subjects?.model ?? null],
+          ...[...countedValuesOf(scopes), subjects?.provider ?? null, subjects?.model ?? null],
           ...[subjects?.tags ? tagsText(subjects.tags) : null, expiresAt],
         ],
       },
@@ -143,7 +156,7 @@ export async function openTickets(
           ...[notifier.channels, ceilingOf(standing)],
         ],
       },
-      { sql: JOIN_IN, args: [...counter, keyId ?? "", runId ?? ""] },
+      { sql: JOIN_IN, args: [...counter, scopes.keyId ?? "", scopes.runId ?? ""] },
       { sql: "SELECT 1 FROM alerts WHERE alert_id = ?", args: [alertId] },
       { sql: READ_OPEN, args: [...counter, at] },
     ];

@@ -4,7 +4,7 @@ import { toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { toUsd } from "../../kernel/money.ts";
 import { withNames } from "../../keys/mod.ts";
-import { counterIn, type Viewer } from "../../ledger/mod.ts";
+import { counterIn, scopeFields, type Viewer } from "../../ledger/mod.ts";
 import type { Tags } from "../../contract/tags/tags.ts";
 import type { TicketState } from "../../contract/values.ts";
 import {
@@ -17,6 +17,7 @@ import {
   type TimePosition,
 } from "../../store/mod.ts";
 import { counterOf } from "../budget_states.ts";
+import { hasAsked } from "./open_tickets.ts";
 import { type BudgetContext, editOf, writeBudgets } from "../budgets.ts";
 import { raiseBudget } from "../raises.ts";
 
@@ -92,10 +93,8 @@ export async function listTickets(
       counter: counter ?? null,
       asked_usd: toUsd(ticket.askedNanoUsd),
       cost_usd: toUsd(ticket.costNanoUsd),
+      ...scopeFields(ticket),
       agent_id: ticket.agentId,
-      session_id: ticket.sessionId,
-      run_id: ticket.runId,
-      key_id: ticket.keyId,
       provider: ticket.provider,
       model: ticket.model,
       tags: ticket.tags ?? {},
@@ -117,14 +116,6 @@ export async function getTicket(ctx: ReadContext, ticketId: string, reader: Tick
   return ticket;
 }
 
-/** Who answers a ticket. */
-export type Decider = TicketReader & { keyId: string | null };
-
-/** SQL for whether a call of the key `?2`, or of a key of the same person, has waited for the ticket `?1`. */
-const IS_ASKER = `EXISTS (SELECT 1 FROM ticket_askers a LEFT JOIN api_keys k ON k.key_id = a.key_id
-  WHERE a.ticket_id = ?1 AND (a.key_id = ?2
-    OR k.tags ->> 'user' = (SELECT o.tags ->> 'user' FROM api_keys o WHERE o.key_id = ?2)))`;
-
 const DECIDE =
   `UPDATE budget_tickets SET state = ?2, decided_at = ?3, decided_by = ?4, decided_key_id = ?5, reason = ?6,
   raise_id = ?7 WHERE ticket_id = ?1`;
@@ -135,17 +126,13 @@ const IS_WAITING =
 function decide(
   { author, clock }: Pick<BudgetContext, "author" | "clock">,
   ticketId: string,
-  { state, keyId, reason, raiseId }: {
-    state: TicketState;
-    keyId: string | null;
-    reason: string;
-    raiseId: string | null;
-  },
+  { state, reason, raiseId }: { state: TicketState; reason: string; raiseId: string | null },
 ): Statement[] {
   const now = clock.now();
+  const { name = null, keyId = null } = author;
   return [
     requireThat({ sql: IS_WAITING, args: [ticketId, now] }),
-    { sql: DECIDE, args: [ticketId, state, now, author.name ?? null, keyId, reason, raiseId] },
+    { sql: DECIDE, args: [ticketId, state, now, name, keyId, reason, raiseId] },
   ];
 }
 
@@ -158,18 +145,17 @@ export async function approveTicket(
   ctx: BudgetContext,
   ticketId: string,
   { extra_usd, until, reason }: ApproveBody,
-  { keyId, ...reader }: Decider,
+  reader: TicketReader,
 ): Promise<Approval> {
   const ticket = await getTicket(ctx, ticketId, reader);
   const { rows: [row] } = await ctx.store.read({
     sql: "SELECT scope FROM budget_tickets WHERE ticket_id = ?",
     args: [ticketId],
   });
-  const isOwn = async () => {
-    if (keyId === null) return false;
-    const { rows } = await ctx.store.read({ sql: `SELECT 1 WHERE ${IS_ASKER}`, args: [ticketId, keyId] });
-    return rows.length > 0;
-  };
+  const asked = hasAsked(ticketId, ctx.author);
+  const isOwn = async () =>
+    asked !== undefined &&
+    (await ctx.store.read({ ...asked, sql: `SELECT 1 WHERE ${asked.sql}` })).rows.length > 0;
   const refuseOwn = () =>
     new PurserError(
       "forbidden",
@@ -180,13 +166,12 @@ export async function approveTicket(
   try {
     const raise = { extra_usd: extra_usd ?? ticket.asked_usd, until: until ?? null, reason };
     await raiseBudget(ctx, ticket.budget_id, raise, {
-      keyId,
       ticket: {
         ticketId,
         scope: row![0] as string,
         approve: (raiseId) => [
-          ...decide(ctx, ticketId, { state: "approved", keyId, reason, raiseId }),
-          ...keyId === null ? [] : [requireThat({ sql: `NOT ${IS_ASKER}`, args: [ticketId, keyId] })],
+          ...decide(ctx, ticketId, { state: "approved", reason, raiseId }),
+          ...asked ? [requireThat({ ...asked, sql: `NOT ${asked.sql}` })] : [],
         ],
       },
     });
@@ -212,14 +197,14 @@ export async function denyTicket(
   ctx: BudgetContext,
   ticketId: string,
   { reason }: DenyBody,
-  { keyId, ...reader }: Decider,
+  reader: TicketReader,
 ): Promise<Approval> {
   const ticket = await getTicket(ctx, ticketId, reader);
   if (ticket.state !== "waiting") throw isAnswered(ticket, "deny");
   const edit = editOf(ctx);
   try {
     await writeBudgets(ctx, [
-      ...decide(ctx, ticketId, { state: "denied", keyId, reason, raiseId: null }),
+      ...decide(ctx, ticketId, { state: "denied", reason, raiseId: null }),
       auditEntry(edit, {
         action: "denied",
         kind: "budget",

@@ -1,13 +1,16 @@
 import { MAX_CALL_TOKENS, MAX_CALL_USD } from "../../contract/limits.ts";
 import { TAG_LIMITS, tagIssues, type Tags, toTagValue } from "../../contract/tags/tags.ts";
 import { NANO_PER_USD, roundUsd } from "../../kernel/money.ts";
-import { MAX_AHEAD_MS, toName } from "../../ledger/mod.ts";
+import { MAX_AHEAD_MS, toName, type Viewer } from "../../ledger/mod.ts";
 import type { Said } from "../../ledger/explain/mod.ts";
 import { checkUsage, countsOf, type Usage } from "../../pricing/mod.ts";
 import type { CallContext } from "../context.ts";
 import type { Quality, Sighting } from "./sighting.ts";
 
 export type { Said };
+
+/** The API key that sends what was seen: one of one agent corrects no call of another. `keyTags`: the tags that it gives its calls. */
+export type Sender = Pick<Viewer, "keyId"> & { agentId?: string | undefined; keyTags?: Tags | undefined };
 
 /** Who has seen calls. */
 export interface SightingOrigin {
@@ -18,12 +21,7 @@ export interface SightingOrigin {
   name: string;
   /** The agent that the calls are attributed to. */
   agentId: string;
-  /** The API key that has sent them. */
-  keyId?: string;
-  /** The tags that it gives its calls. */
-  keyTags?: Tags;
-  /** True for a key of one agent: it corrects no call of another agent. */
-  isOfOneAgent?: boolean;
+  sender?: Sender;
 }
 
 /** A sighting, ready to be compared and kept. */
@@ -77,8 +75,8 @@ export function witnessOf(
     session: sighting.session ? toName(sighting.session) : undefined,
     run: sighting.run ? toName(sighting.run) : undefined,
     known: sighting.known,
-    key: origin.keyId,
-    bound: origin.isOfOneAgent ? true : undefined,
+    key: origin.sender?.keyId ?? undefined,
+    bound: origin.sender?.agentId === undefined ? undefined : true,
     provider: clean(sighting.provider),
     model: clean(sighting.model),
     response: clean(sighting.responseId),
@@ -93,7 +91,7 @@ export function witnessOf(
     stated: statedOf(sighting.statedCostUsd),
     plan: sighting.isPlan ? true : undefined,
     tags: tagsOf(ctx, origin, sighting),
-    keyTags: origin.keyTags,
+    keyTags: origin.sender?.keyTags,
   };
   return {
     index,

@@ -35,12 +35,9 @@ export const SUBJECT_NAMES = anyOf(
 );
 
 /** The fields that these options set. */
-type SubjectFields = Partial<
-  Pick<
-    BudgetInput,
-    "agent_id" | "session_id" | "key_id" | "tags" | "model" | "provider" | "source" | "billing" | "each"
-  >
->;
+type SubjectFields =
+  & ReturnType<typeof readNamed>
+  & Partial<Pick<BudgetInput, "tags" | "model" | "provider" | "source" | "billing" | "each">>;
 
 /** Reads these options, where the word none removes a subject. Throws a `UsageError` that names the option. */
 export function readSubjects(options: Options): SubjectFields {

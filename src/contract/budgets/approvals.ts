@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { nameFields } from "../costs/dimension_fields.ts";
+import { keyFields } from "../costs/dimension_fields.ts";
 import { AgentId, id, Label, orNull, RunId, SessionId, Time, Usd, UsdAboveZero } from "../parts.ts";
 import { Tags } from "../tags/tag_schemas.ts";
 import { TICKET_STATES } from "../values.ts";
@@ -27,8 +27,7 @@ export const Approval = z.object({
   agent_id: AgentId.openapi({ description: "The agent of the call that asked first" }),
   session_id: SessionId.nullable(),
   run_id: RunId.nullable(),
-  key_id: z.string().nullable().openapi({ description: "Its API key; null without one" }),
-  ...nameFields((kind) => ({ description: `The name of that ${kind}` })),
+  ...keyFields("Its API key; null without one"),
   provider: z.string().nullable().openapi({ description: "Null of a reservation for a call elsewhere" }),
   model: z.string().nullable(),
   tags: Tags,

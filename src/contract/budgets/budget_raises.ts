@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { keyUser } from "../costs/dimension_fields.ts";
+import { keyFields } from "../costs/dimension_fields.ts";
 import { id, Label, orNull, Time, Usd, UsdAboveZero } from "../parts.ts";
 import { BudgetId } from "./budgets.ts";
 import { BudgetCounter } from "./budget_state.ts";
@@ -36,9 +36,7 @@ export const BudgetRaise = z.object({
   counter: orNull(BudgetCounter).openapi({
     description: "The counter that it is for; null for all of them",
   }),
-  key_id: z.string().nullable().openapi({ description: "The API key that raised it; null without one" }),
-  key_name: z.string().nullish().openapi({ description: "The name of that key" }),
-  key_user: keyUser,
+  ...keyFields("The API key that raised it; null without one"),
   created_at: Time,
 }).openapi("BudgetRaise");
 export type BudgetRaise = z.infer<typeof BudgetRaise>;

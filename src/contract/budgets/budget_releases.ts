@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { keyUser } from "../costs/dimension_fields.ts";
+import { keyFields } from "../costs/dimension_fields.ts";
 import { id, Label, Time, Usd } from "../parts.ts";
 import { HeldId } from "./budget_state.ts";
 import { BudgetId } from "./budgets.ts";
@@ -25,9 +25,7 @@ export const BudgetRelease = z.object({
   reservation_ids: z.array(HeldId).openapi({ description: "No budget holds them any more" }),
   released_usd: Usd,
   reason: z.string(),
-  key_id: z.string().nullable().openapi({ description: "The API key that released it; null without one" }),
-  key_name: z.string().nullish().openapi({ description: "The name of that key" }),
-  key_user: keyUser,
+  ...keyFields("The API key that released it; null without one"),
   created_at: Time,
 }).openapi("BudgetRelease");
 export type BudgetRelease = z.infer<typeof BudgetRelease>;

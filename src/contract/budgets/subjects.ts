@@ -1,9 +1,11 @@
 import {
   BUDGETED,
   dimension,
+  DIMENSIONS,
   type DimensionWith,
+  type FieldOf,
+  NAMED,
   type NameFields,
-  nameIn,
   nameOfValue,
   type WithFields,
 } from "../costs/dimensions.ts";
@@ -67,7 +69,7 @@ export function fieldsOf(subjects: readonly Subject[]) {
   const named = SUBJECTS.map((kind) => [fieldOf(kind), valueOf(kind)]);
   return {
     ...Object.fromEntries(named) as
-      & Record<"agent_id" | "session_id" | "key_id" | "model" | "provider", string | null>
+      & Record<FieldOf<DimensionWith<"isBudgeted"> | "model" | "provider">, string | null>
       & { source: CallSource | null },
     billing: subjects.map(([part]) => part).find(isBilling) ?? null,
     tags: tags.length === 0 ? null : Object.fromEntries(tags) as Tags,
@@ -87,26 +89,23 @@ export function describeSubject(
     : { kind: part as SubjectKind | "tree", id: value! };
 }
 
-/** Returns the text of a subject: `key laptop`, `tag customer=acme`. */
-export function subjectText(subject: Subject, name?: string): string {
+/** Returns the text of a subject: `key laptop (anna)`, `tag customer=acme`. `names` has the names of keys. */
+export function subjectText(subject: Subject, names: NameFields = {}): string {
   const { kind, id } = describeSubject(subject);
   if (kind === "billing") return id === "plan" ? "plan value" : "billed calls";
-  return kind.startsWith("tag:") ? `tag ${kind.slice(4)}=${id}` : `${kind} ${name ?? id}`;
+  return kind.startsWith("tag:")
+    ? `tag ${kind.slice(4)}=${id}`
+    : `${kind} ${nameOfValue({ kind, id }, names)}`;
 }
 
-/** Returns the text of one of the counters of a budget: `key laptop (anna)`, `tag user=anna`. `names` has the names of keys. */
-export function counterText(counter: { kind: string; id: string }, names: NameFields): string {
-  if (counter.kind === "calls") return counter.id;
-  return subjectText([counter.kind as SubjectPart, counter.id], nameOfValue(counter, names));
+/** Returns the text of one of the counters of a budget: `key laptop (anna)`, `tag user=anna`. */
+export function counterText({ kind, id }: { kind: string; id: string }, names: NameFields): string {
+  return kind === "calls" ? id : subjectText([kind as SubjectPart, id], names);
 }
 
 /** Returns the texts of the subjects of a budget, with the names of those that have one. */
-export function subjectTexts(budget: SubjectFields): string[] {
-  return subjectsOf(budget).map((subject) => {
-    const [part] = subject;
-    return subjectText(subject, part === "agent" || part === "key" ? nameIn(budget, part) : undefined);
-  });
-}
+export const subjectTexts = (budget: SubjectFields): string[] =>
+  subjectsOf(budget).map((subject) => subjectText(subject, budget));
 
 /** Returns the model and the provider of a call by their names, of which that of the model may have both: `anthropic:claude-opus-5`. */
 export function modelOfCall(
@@ -126,8 +125,9 @@ function splitAtColon(text: string): [string, string?] {
 /** Names the calls that a limit counts, of those that a call would meet: `all agents`, `key laptop (anna)`. */
 export function describeScope({ scope, ...names }: { scope: string } & NameFields): string {
   if (scope === "all") return "all agents";
-  const { key_name } = names;
-  return key_name
-    ? scope.replace(/\bkey [^ ,]+/, () => `key ${nameOfValue({ kind: "key", id: key_name }, names)}`)
-    : scope;
+  const kind = NAMED.find((name) => names[DIMENSIONS[name].nameField]);
+  return kind === undefined ? scope : scope.replace(
+    new RegExp(`\\b${kind} [^ ,]+`),
+    () => `${kind} ${nameOfValue({ kind, id: "" }, names)}`,
+  );
 }

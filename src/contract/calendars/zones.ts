@@ -142,6 +142,7 @@ const RENAMED = [
 
 /** Returns the name of a time zone as its database has it. Throws an error that names the nearest one. */
 export function readTimeZone(text: string): string {
+  if (text === "UTC") return text; // the list of all zones takes 2 ms to make
   const known = [...Intl.supportedValuesOf("timeZone"), ...RENAMED];
   const same = known.find((name) => name.toLowerCase() === text.toLowerCase());
   if (same !== undefined) return same;

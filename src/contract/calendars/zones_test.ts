@@ -3,7 +3,7 @@ import fc from "#dev/fast_check.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kernel/clock.ts";
 import { calendarIn, calendarText, type Span, startOf, startsOf, windowOf } from "../windows.ts";
 import { localTime, readTimeZone, startOfLocalDay, UTC, WEEK_DAYS } from "./zones.ts";
-import { cases } from "../../../tests/harness/thorough.ts";
+import { cases, isThorough } from "../../../tests/harness/thorough.ts";
 
 const ZONES = [...Intl.supportedValuesOf("timeZone"), "UTC"];
 const SPANS = ["day", "week", "month", "quarter"] as const satisfies Span[];
@@ -35,7 +35,7 @@ const calendar = fc.record({
 });
 
 Deno.test("in every zone of the runtime, each day at a change of the clock is one day, between those before and after it", () => {
-  for (const timeZone of ZONES) {
+  for (const timeZone of isThorough ? ZONES : ZONES.filter((_, index) => index % 5 === 0)) {
     for (const change of changesOf(timeZone, time("2026-01-01T00:00"), time("2027-06-01T00:00"))) {
       const first = startOf("day", change - 2 * DAY_MS, 0, in_(timeZone));
       const starts = startsOf(`${timeZone} day`, first, change + 2 * DAY_MS);

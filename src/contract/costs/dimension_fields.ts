@@ -89,6 +89,17 @@ export const keyUser = z.string().optional().openapi({
   example: "anna",
 });
 
+/** The fields of an API key and of its name. */
+export const keyFields = (description: string) => ({
+  key_id: z.string().nullable().openapi({ description }),
+  ...nameFields((kind) => ({ description: `The name of that ${kind}` })),
+});
+
+/** A parameter that names an API key. */
+export const keyParameter = {
+  key_id: Label.optional().openapi({ description: "The id of an API key, or its name", example: "laptop" }),
+};
+
 /** The fields with the names of values. */
 export const nameFields = (describe: (kind: Dimension) => { description?: string; example?: string }) => ({
   ...Object.fromEntries(

@@ -1,6 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { AgentId, CostUsd, Count, SessionId } from "../parts.ts";
-import { PlanUsd } from "../usage.ts";
+import { AgentId, CostUsd, Count, PlanUsd, SessionId } from "../parts.ts";
 
 /** The wire schema of a session with its sub-agents. */
 

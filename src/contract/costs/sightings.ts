@@ -1,8 +1,8 @@
 import { z } from "@hono/zod-openapi";
 import { AGENT_LIMITS, MAX_CALL_TOKENS, MAX_SIGHTINGS } from "../limits.ts";
-import { CostUsd, Count, name } from "../parts.ts";
+import { CostUsd, Count, name, PlanUsd } from "../parts.ts";
 import { Tags } from "../tags/tag_schemas.ts";
-import { billedParts, otherParts, PlanUsd, servedAs } from "../usage.ts";
+import { billedParts, otherParts, servedAs } from "../usage.ts";
 import { QUALITIES, SIGHTING_OUTCOMES, SIGHTING_SOURCES } from "../values.ts";
 
 /** The wire schemas of what logs and exporters have seen of calls. */

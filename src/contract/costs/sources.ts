@@ -1,6 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { CostUsd, Count, Time } from "../parts.ts";
-import { PlanUsd } from "../usage.ts";
+import { CostUsd, Count, PlanUsd, Time } from "../parts.ts";
 
 /** The wire schema of a source of calls. */
 

@@ -1,3 +1,4 @@
+import type { HeaderFields } from "../../kernel/header_fields.ts";
 import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { authorizationOf, isConnectionProbe } from "../../gateway/mod.ts";
@@ -35,7 +36,15 @@ export function withAccessCheck(
       const address = readAddress(request);
       lease.countForAddress();
       const { pathname: path, search } = address;
-      const principal = await authenticateRequest(core, request, { path, search, from, lease, needsKey });
+      const headers = server?.headers ?? request.headers;
+      const principal = await authenticateRequest(core, request, {
+        path,
+        search,
+        headers,
+        from,
+        lease,
+        needsKey,
+      });
       if (isGatewayPath(path)) {
         const user = principal?.tags?.user;
         logged.note({
@@ -76,16 +85,16 @@ const SIGN_IN_PATH = "/ui/session";
 async function authenticateRequest(
   core: Core,
   request: Request,
-  { path, search, from, lease, needsKey }: {
+  { path, search, headers, from, lease, needsKey }: {
     path: string;
     search: string;
+    headers: HeaderFields;
     from: string | undefined;
     lease: RequestLease;
     needsKey: boolean;
   },
 ): Promise<Principal | undefined> {
   const isGateway = isGatewayPath(path);
-  const { headers } = request;
   const authorization = isGateway ? authorizationOf(headers, search) : headers.get("authorization");
   if (path !== SIGN_IN_PATH && isOpenRequest(request.method, path)) {
     // Before the database is read: a liveness probe must not depend on it.

@@ -1,4 +1,5 @@
 import type { Context } from "hono";
+import type { Sender } from "../../calls/mod.ts";
 import type { Tags } from "../../contract/tags/tags.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { type Viewer, viewerOf } from "../../ledger/mod.ts";
@@ -12,6 +13,12 @@ export function viewerOfRequest(c: Pick<Context<ApiEnv>, "env">): Viewer {
 /** Returns the tags that the key of a request gives its calls; undefined for none. */
 export function keyTagsOf(c: Pick<Context<ApiEnv>, "env">): Tags | undefined {
   return principalOf(c)?.tags;
+}
+
+/** Returns the sender of what a request reports. */
+export function senderOf(c: Pick<Context<ApiEnv>, "env">): Sender {
+  const { keyId, agentId } = viewerOfRequest(c);
+  return { keyId, agentId, keyTags: keyTagsOf(c) };
 }
 
 /** Returns the only agent that a request may access; undefined for all. */

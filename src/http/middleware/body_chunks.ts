@@ -23,8 +23,8 @@ export function arrivedBody(c: Context<ApiEnv>): Uint8Array | undefined {
 }
 
 /** Returns the declared length of a request's body; 0 where there is none or it is not a number. */
-export function lengthOf({ headers }: Request): number {
-  const length = Number(headers.get("content-length"));
+export function lengthOf({ env, req }: Context<ApiEnv>): number {
+  const length = Number((env?.server ?? req.raw).headers.get("content-length"));
   return Number.isSafeInteger(length) && length > 0 ? length : 0;
 }
 

@@ -1,4 +1,3 @@
-import { isUtf8 } from "node:buffer";
 import type { Context, HonoRequest, MiddlewareHandler } from "hono";
 import { matchedRoutes } from "hono/route";
 import type { Core } from "../../service/mod.ts";
@@ -33,7 +32,7 @@ export function checkBody(core: BodyContext): MiddlewareHandler<ApiEnv> {
     const lease = leaseOf(c);
     const chunks = bodyChunks(c, core);
     if (!isJsonBody(raw) && !await isEmpty(chunks)) throw notJson();
-    lease?.beginBody(lengthOf(raw), maxBodyBytes);
+    lease?.beginBody(lengthOf(c), maxBodyBytes);
     setBody(c.req, await readText(core, chunks, maxBodyBytes));
     lease?.countBody(BODY_TIMES);
     await next();
@@ -53,11 +52,15 @@ async function readText(
   const bytes = await readUpTo(chunks, maxBytes);
   await measureBody(bytes, MAX_BODY_WORK, core.turns); // it is parsed and checked in one piece
   // Replacing what isn't UTF-8 would make one id of two; a decoder that refuses it takes ten times as long in Deno (2.9.6).
+  const { isUtf8 } = await (buffer ??= import("node:buffer"));
   if (!isUtf8(bytes)) throw new PurserError("invalid", "Cannot read the body: it isn't UTF-8");
   return { text: decoder.decode(bytes) };
 }
 
 const decoder = new TextDecoder();
+
+/** Loaded by the first body: a command that only reads has none. */
+let buffer: Promise<typeof import("node:buffer")> | undefined;
 
 /** Sets the body of a request that has been read, which its schema reads once. */
 function setBody({ bodyCache }: HonoRequest, body: ReadOnce): void {
@@ -80,7 +83,7 @@ export async function readBody(
   core: Pick<Core, "stopping">,
   maxBytes: number,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const length = lengthOf(c.req.raw);
+  const length = lengthOf(c);
   if (length > maxBytes) throw tooLarge(maxBytes);
   leaseOf(c)?.beginBody(length, maxBytes);
   const arrived = arrivedBody(c);

@@ -136,7 +136,7 @@ Deno.test("keys that are looked up at the same time can't pass the block togethe
   assert.equal(retryOf(() => begin("beside it")(true)), 0, "a valid key blocks nothing");
 });
 
-Deno.test("a site that tries keys from each of its 65,536 addresses is refused, and displaces no failures of others", () => {
+Deno.test("a site that tries keys from a quarter of its 65,536 addresses is refused, and displaces no failures of others", () => {
   const { clock, limits } = openLimits({});
   let keys = 0;
   const fail = (from: string) => retryOf(() => limits.open(from).beginAttempt(`key ${keys++}`)(false));
@@ -148,7 +148,7 @@ Deno.test("a site that tries keys from each of its 65,536 addresses is refused, 
   }
   const blockOfOther = fail("192.0.2.1");
   let lookedUp = 0;
-  for (let i = 0; i < 65_536; i++) if (fail(`2001:db8:1:${i.toString(16)}::1`) === 0) lookedUp++;
+  for (let i = 0; i < 65_536; i += 4) if (fail(`2001:db8:1:${i.toString(16)}::1`) === 0) lookedUp++;
   assert.equal(lookedUp, 101);
   assert.equal(fail("192.0.2.1"), blockOfOther, "it is remembered");
   assert.equal(fail("2001:db8:2::1"), 0, "another site is free");

@@ -1,3 +1,5 @@
+import type { HeaderFields } from "../../kernel/header_fields.ts";
+
 /** The body of a request, as a server has it before it is a stream. */
 export interface ServerBody {
   /** Returns all of it if all of it has arrived and nothing of it was read; else undefined. */
@@ -22,7 +24,7 @@ export interface Delivery {
 export interface ServerParts {
   /** Undefined for a request without a body. */
   body: ServerBody | undefined;
-  /** The names and values of its headers as they were sent, in turn. */
-  rawHeaders: readonly string[];
+  /** Its headers, which take less time to read than those of a `Request`. */
+  headers: HeaderFields;
   delivery: Delivery;
 }

@@ -1,7 +1,10 @@
+import { type ErrorCode, STATUS } from "../../kernel/errors.ts";
 import { VERSION } from "../../kernel/version.ts";
 import { RESPONSE_HEADERS } from "../../contract/headers.ts";
+import { problemOf } from "../../contract/problems.ts";
 import { SECURITY_SCHEME } from "../middleware/permission.ts";
-import type { Router } from "../router.ts";
+import { nameOfCode } from "../problem_responses.ts";
+import { createRouter, type Router } from "../router.ts";
 
 /** The parts of the document that are used here. */
 export interface OpenApiDocument {
@@ -129,7 +132,7 @@ export function makeDocument(app: Router): OpenApiDocument {
     for (const operation of Object.values(operations)) {
       for (const [status, answer] of Object.entries(operation.responses)) {
         if ("$ref" in answer) continue;
-        const name = problemOf(answer);
+        const name = problemIn(answer);
         if (name === undefined) continue;
         responses[name] = answer;
         operation.responses[status] = { $ref: `#/components/responses/${name}` };
@@ -137,7 +140,7 @@ export function makeDocument(app: Router): OpenApiDocument {
     }
   }
   const headers = structuredClone(RESPONSE_HEADERS);
-  const schemas = convertNull(components.schemas);
+  const schemas = convertNull({ ...components.schemas, ...problemSchemas(responses) });
   return {
     ...document,
     components: { ...components, schemas, responses, headers, securitySchemes: SECURITY_SCHEMES },
@@ -150,8 +153,19 @@ function convertNull(schemas: Record<string, object>): Record<string, object> {
   return JSON.parse(JSON.stringify(schemas, (_key, value) => isNull(value) ? { enum: [null] } : value));
 }
 
+/** Returns the schemas of some responses with problems, which their routes only name. */
+function problemSchemas(responses: Readonly<Record<string, Answer>>): Record<string, object> {
+  const router = createRouter();
+  for (const code of Object.keys(STATUS) as ErrorCode[]) {
+    const name = nameOfCode(code);
+    if (name in responses) router.openAPIRegistry.register(`${name}Problem`, problemOf(code));
+  }
+  const { components } = router.getOpenAPI31Document({ openapi: "3.1.0", info: { title: "", version: "" } });
+  return components!.schemas!;
+}
+
 /** Returns the name of a response's problem, such as `NotFound`. */
-function problemOf(answer: Answer): string | undefined {
+function problemIn(answer: Answer): string | undefined {
   const schema = answer.content?.["application/problem+json"]?.schema.$ref;
   return schema && /\/(\w+)Problem$/.exec(schema)?.[1];
 }

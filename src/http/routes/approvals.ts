@@ -117,7 +117,7 @@ async function deciderOf(c: Context<ApiEnv>, core: Core, ticketId: string) {
     );
   }
   await checkLimitOfKeys(c, core, ticket.budget_id);
-  return { keyId: principal?.keyId ?? null, ...readerOf(c) };
+  return readerOf(c);
 }
 
 export function createRoutes(core: Core) {

@@ -116,7 +116,6 @@ export function createRaiseRoutes(core: Core) {
         () => fingerprintOf([budget_id, body]),
         (claim) =>
           raiseBudget(asAuthor(c, core), budget_id, body, {
-            keyId: viewerOfRequest(c).keyId,
             settle: (raise) =>
               claim
                 ? settleClaim(claim, {
@@ -147,8 +146,7 @@ export function createRaiseRoutes(core: Core) {
         c,
         core,
         [budget_id, body],
-        (settle) =>
-          releaseHolds(asAuthor(c, core), budget_id, body, { keyId: viewerOfRequest(c).keyId, settle }),
+        (settle) => releaseHolds(asAuthor(c, core), budget_id, body, { settle }),
       );
       c.header("location", `/budgets/${budget_id}/releases`);
       return c.json(release, 201);

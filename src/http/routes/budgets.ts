@@ -16,6 +16,7 @@ import {
   BudgetChangesBody,
   BudgetId,
 } from "../../contract/budgets/budgets.ts";
+import { keyParameter } from "../../contract/costs/dimension_fields.ts";
 import { modelOfCall } from "../../contract/budgets/subjects.ts";
 import { BudgetCheck } from "../../contract/budgets/budget_checks.ts";
 import { BudgetRefusal } from "../../contract/budgets/budget_refusals.ts";
@@ -103,10 +104,7 @@ const check = createRoute({
       session_id: name("ses_demo").optional().openapi({
         description: "An existing session is one of its agent, also where `agent_id` is not given",
       }),
-      key_id: Label.optional().openapi({
-        description: "The id of an API key, or its name",
-        example: "laptop",
-      }),
+      ...keyParameter,
       model: z.string().optional().openapi({
         description: "The model, or `provider:model`",
         example: "claude-opus-5",
@@ -140,10 +138,7 @@ const refusals = createRoute({
       budget_id: Label.optional().openapi({ description: "The id of a budget, or its name", example: "Day" }),
       agent_id: AgentId.optional(),
       session_id: SessionId.optional(),
-      key_id: Label.optional().openapi({
-        description: "The id of an API key, or its name",
-        example: "laptop",
-      }),
+      ...keyParameter,
       model: z.string().optional().openapi({
         description: "The model, or `provider:model`",
         example: "openai:gpt-6-luna",

@@ -3,7 +3,6 @@ import { MAX_GATEWAY_BODY_BYTES } from "../../contract/limits.ts";
 import { type Caller, findTarget, passRequest, readAttribution } from "../../gateway/mod.ts";
 import { toStream } from "../../kernel/byte_reader.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { joinHeaders } from "../../kernel/header_fields.ts";
 import type { Core } from "../../service/mod.ts";
 import { viewerOfRequest } from "../middleware/agent_reach.ts";
 import type { Permission } from "../middleware/permission.ts";
@@ -45,7 +44,7 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
   const { pathname, search } = c.env?.address ?? new URL(raw.url);
   const { providers } = core.providerSources;
   const { logged, server } = c.env ?? {};
-  const sent = server ? joinHeaders(server.rawHeaders) : raw.headers;
+  const sent = server?.headers ?? raw.headers;
   const target = findTarget({ pathname, headers: sent }, (name) => Object.hasOwn(providers, name));
   if (!target) throw noProvider(c.req.param("provider"), Object.keys(providers));
   if (logged) logged.route = path.replace(":provider", "{provider}").replace("*", "{path}");

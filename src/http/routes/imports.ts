@@ -73,7 +73,7 @@ export function createRoutes(core: Core) {
       const { machine, importer, limit, cursor } = c.req.valid("query");
       const { keyId } = viewerOfRequest(c);
       const after = readCursor(cursor, isPath);
-      const files = await listImportFiles(core, { keyId: keyId ?? null, machine, importer }, {
+      const files = await listImportFiles(core, { keyId, machine, importer }, {
         after,
         limit,
       });
@@ -82,7 +82,7 @@ export function createRoutes(core: Core) {
     .openapi(save, async (c) => {
       const { machine, importer, files } = c.req.valid("json");
       const { keyId } = viewerOfRequest(c);
-      await saveImportFiles(core, { keyId: keyId ?? null, machine, importer }, files);
+      await saveImportFiles(core, { keyId, machine, importer }, files);
       return c.body(null, 204);
     });
 }

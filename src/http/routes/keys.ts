@@ -247,7 +247,9 @@ export function createRoutes(core: Core) {
     .openapi(get, async (c) => {
       const key = await getKey(core, c.req.valid("param").key_id);
       c.header("etag", await etagOfKey(key));
-      const calls = [...core.gatewayCalls.values()].filter(({ keyId }) => keyId === key.key_id).length;
+      const calls = [...core.gatewayCalls.values()].filter(({ viewer }) =>
+        viewer.keyId === key.key_id
+      ).length;
       return c.json({ ...key, ...(calls > 0 && { calls_in_progress: calls }) }, 200);
     })
     .openapi(change, async (c) => {

@@ -6,7 +6,7 @@ import type { Turns } from "../../kernel/turns.ts";
 import type { Receiver } from "../../ingest/otlp/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { gunzip } from "../../snapshots/files/mod.ts";
-import { keyTagsOf, viewerOfRequest } from "../middleware/agent_reach.ts";
+import { senderOf } from "../middleware/agent_reach.ts";
 import type { Permission } from "../middleware/permission.ts";
 import type { ApiEnv } from "../middleware/principal.ts";
 import { readBody, readUpTo } from "../middleware/request_body.ts";
@@ -60,8 +60,7 @@ export function createStreamedRoutes(core: Core): Router {
       if (compression !== "identity" && compression !== "gzip") {
         throw unsupported("encoding", compression, ["gzip"]);
       }
-      const { keyId, agentId } = viewerOfRequest(c);
-      const sender = { keyId, agentId, keyTags: keyTagsOf(c) };
+      const sender = senderOf(c);
       const sent = await readBody(c, core, maxBytes);
       const answer = (rejected: number, message: string) =>
         respond(c, CONTENT_TYPE[encoding], partialSuccess(encoding, signal, rejected, message));

@@ -4,7 +4,7 @@ import { toUsd } from "../../kernel/money.ts";
 import { nameAfter, planUsd, usageFromWire } from "../../ledger/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { createRoute } from "../create_route.ts";
-import { keyTagsOf, outOfReach, viewerOfRequest } from "../middleware/agent_reach.ts";
+import { outOfReach, senderOf } from "../middleware/agent_reach.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
@@ -45,7 +45,8 @@ const sight = createRoute({
 
 export function createRoutes(core: Core) {
   return createRouter().openapi(sight, async (c) => {
-    const { keyId, agentId: only } = viewerOfRequest(c);
+    const sender = senderOf(c);
+    const { agentId: only } = sender;
     const { origin, sightings } = c.req.valid("json");
     if (only !== undefined && origin.agent_id !== only) throw outOfReach(`agent ${origin.agent_id}`, only);
     const { reasons, costNanoUsd, planNanoUsd, ...result } = await sightCalls(await core.whole(), {
@@ -53,9 +54,7 @@ export function createRoutes(core: Core) {
       name: origin.name,
       agentId: origin.agent_id,
       ...(origin.machine !== undefined && { machine: origin.machine }),
-      ...(keyId !== null && { keyId }),
-      keyTags: keyTagsOf(c),
-      ...(only !== undefined && { isOfOneAgent: true }),
+      sender,
     }, sightings.map((body) => toSighting(body, only)));
     return c.json({
       ...result,

@@ -273,7 +273,7 @@ function readBody(
   }
   if (Number(raw.headers.get("content-length")) > maxBytes) throw snapshotTooLarge(maxBytes);
   // Of a document, at most one message or event is held.
-  leaseOf(c)?.beginBody(lengthOf(raw), Math.min(core.maxContextBytes, maxBytes));
+  leaseOf(c)?.beginBody(lengthOf(c), Math.min(core.maxContextBytes, maxBytes));
   const body = pass(bodyChunks(c, core));
   return encoding === "gzip" ? gunzip(body) : body;
 }

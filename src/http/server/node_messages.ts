@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { nextTick } from "node:process";
+import { readArrived } from "../../kernel/byte_reader.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { isStreamed, readerOf, wholeOf } from "../middleware/served_body.ts";
 import type { Delivery, ServerBody } from "../middleware/server_request.ts";
@@ -35,13 +36,9 @@ export function bodyOf(incoming: IncomingMessage): RequestBody | undefined {
   return {
     arrived() {
       if (!incoming.complete || isBroken || received > 0) return undefined;
-      // On Deno each call returns a piece, however much has arrived.
-      const pieces: Uint8Array[] = [];
-      for (let piece = incoming.read(); piece; piece = incoming.read()) {
-        pieces.push(piece);
-        received += piece.length;
-      }
-      return pieces.length > 1 ? Buffer.concat(pieces) : pieces[0];
+      const bytes = readArrived(incoming);
+      received += bytes?.length ?? 0;
+      return bytes;
     },
     async *chunks() {
       for (const event of ["readable", "end", "error", "close"]) incoming.on(event, () => wake());

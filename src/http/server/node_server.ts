@@ -11,6 +11,7 @@ import { Buffer } from "node:buffer";
 import { BlockList, type Socket } from "node:net";
 import type { Clock } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
+import { joinHeaders } from "../../kernel/header_fields.ts";
 import type { Log } from "../../kernel/log.ts";
 import { systemCodeOf } from "../../kernel/system_errors.ts";
 import { problemResponse, toProblem } from "../problems/mod.ts";
@@ -147,8 +148,8 @@ function createHttp(
           isRefused = true;
           resolve(problem(503, "Cannot finish: the server is shutting down; try again"));
         };
-        const { rawHeaders } = exchange.incoming;
-        const parts = { body, rawHeaders, delivery: exchange.writer };
+        const headers = joinHeaders(exchange.incoming.rawHeaders);
+        const parts = { body, headers, delivery: exchange.writer };
         Promise.resolve(handle(request, exchange, parts)).then((response) => {
           if (!isRefused) return resolve(response);
           // Nothing reads it: a stream has to end, so that its call is booked.

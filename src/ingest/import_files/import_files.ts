@@ -6,8 +6,8 @@ import type { Store } from "../../store/mod.ts";
 
 /** The imports of one importer on one machine with one API key. */
 interface Import extends Pick<ImportFilesBody, "machine" | "importer"> {
-  /** Null for an import into the database itself. */
-  keyId: string | null;
+  /** Without one, an import into the database itself. */
+  keyId?: string | null;
 }
 
 const COLUMNS = [

@@ -1,5 +1,6 @@
 import { type Clock, DAY_MS } from "../../kernel/clock.ts";
 import { countOf } from "../../kernel/counts.ts";
+import type { Sender } from "../../calls/mod.ts";
 import { type SqlValue, type Store, toObjects } from "../../store/mod.ts";
 import { dialectOf, DIALECTS } from "./dialects/registry.ts";
 import type { RecordFault } from "./read_records.ts";
@@ -52,7 +53,7 @@ export class FaultCounts {
   readonly #counts = new Map<string, { own: string[]; records: number; reason: string }>();
 
   /** Whatever agent a record of a key of one agent names, it is counted there. */
-  constructor(private readonly sender: { keyId: string | null; agentId?: string | undefined }) {}
+  constructor(private readonly sender: Sender) {}
 
   add(kind: FaultKind, { origin, scope, reason }: Pick<RecordFault, "origin" | "scope" | "reason">): void {
     const own = [this.sender.agentId ?? origin.agentId, origin.machine ?? "", scope, kind].map((text) =>

@@ -1,5 +1,4 @@
-import type { Tags } from "../../contract/tags/tags.ts";
-import { type CallContext, sightCalls, type Sighting } from "../../calls/mod.ts";
+import { type CallContext, type Sender, sightCalls, type Sighting } from "../../calls/mod.ts";
 import { MAX_SIGHTINGS } from "../../contract/limits.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { RecentMap } from "../../kernel/recent_map.ts";
@@ -9,15 +8,6 @@ import { flushCommits } from "../../store/mod.ts";
 import { type Decoded, MAX_RECORDS } from "./decode/mod.ts";
 import { FaultCounts } from "./export_faults.ts";
 import { type CallRecord, createReader } from "./read_records.ts";
-
-/** The sender of records. */
-export interface Sender {
-  keyId: string | null;
-  /** The only agent of its key. */
-  agentId?: string | undefined;
-  /** The tags of its key. */
-  keyTags?: Tags | undefined;
-}
 
 /** The outcome of a request. */
 export interface Received {
@@ -166,7 +156,7 @@ function nextSize(last: number, ms: number): number {
 async function book(
   ctx: ReceiverContext,
   calls: readonly CallRecord[],
-  { keyId, agentId: only, keyTags }: Sender,
+  sender: Sender,
   { rejected, faults, plans, mayLose, onCommit }: {
     rejected: Counts;
     faults: FaultCounts;
@@ -175,6 +165,7 @@ async function book(
     onCommit: () => void;
   },
 ): Promise<void> {
+  const { agentId: only } = sender;
   const sightings: Sighting[] = [];
   for (const { sighting, origin } of calls) {
     let { agentId } = origin;
@@ -198,14 +189,7 @@ async function book(
   }
   const { reasons, outcomes } = await sightCalls(
     ctx,
-    {
-      source: "otlp",
-      name: "otlp",
-      agentId: only ?? "otlp",
-      ...(keyId !== null && { keyId }),
-      ...(keyTags && { keyTags }),
-      ...(only !== undefined && { isOfOneAgent: true }),
-    },
+    { source: "otlp", name: "otlp", agentId: only ?? "otlp", sender },
     sightings,
     { mayLose, onCommit },
   );

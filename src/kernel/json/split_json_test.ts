@@ -327,7 +327,7 @@ Deno.test("splitJson() and JSON.parse() of its texts accept exactly what JSON.pa
         assert.ok(!isObject || /is duplicated|not allowed/.test(String(error)), String(error));
       }
     }),
-    { numRuns: 500 },
+    { numRuns: 250 },
   );
 });
 

@@ -1,10 +1,4 @@
-import {
-  COUNTED,
-  type Dimension,
-  dimension,
-  DIMENSIONS,
-  type DimensionWith,
-} from "../../contract/costs/dimensions.ts";
+import { COUNTED, type Dimension, dimension, DIMENSIONS } from "../../contract/costs/dimensions.ts";
 import { type Counted, PREFIXES, type Scopes } from "./scopes.ts";
 
 /* The SQL of scopes: see scopes.ts. */
@@ -32,24 +26,26 @@ export const idOfScope = (scope: string) => `substr(${scope}, instr(${scope}, ' 
 /** SQL for the value of a dimension of a call, by the alias of its row. */
 export const columnOf = (name: Dimension, alias = "c") => `${alias}.${DIMENSIONS[name].field}`;
 
-/** The columns of `calls` for the dimensions with counters. */
-export const COUNTED_COLUMNS = COUNTED.map((kind) => DIMENSIONS[kind].field);
+/** The dimensions with counters that have a column, in `calls` and where else a row keeps the scopes of a call; and these columns. */
+export const STORED: readonly Counted[] = COUNTED;
+export const COUNTED_COLUMNS = STORED.map((kind) => DIMENSIONS[kind].field);
 
 /** The columns of `calls` for the scopes of a call: those, and the root of its tree. */
 export const SCOPE_COLUMNS = [...COUNTED_COLUMNS, "root_session_id"];
 
-/** Returns their values. */
+/** Returns the values of `COUNTED_COLUMNS`, and of `SCOPE_COLUMNS`. */
+export const countedValuesOf = (call: Partial<Scopes>): (string | null)[] =>
+  STORED.map((kind) => call[DIMENSIONS[kind].property] ?? null);
 export const scopeValuesOf = (call: Scopes): (string | null)[] => [
-  ...COUNTED.map((kind) => call[DIMENSIONS[kind].property] ?? null),
+  ...countedValuesOf(call),
   call.rootSessionId ?? null,
 ];
 
-/** The dimensions whose spending is counted by minute, day and lifetime; and those that are counted as a whole. */
-export const IN_WINDOWS = COUNTED.filter((kind): kind is WindowDimension =>
-  dimension(kind).counter === "windows"
-);
-export const AS_WHOLE = COUNTED.filter((kind) => dimension(kind).counter === "whole");
+/** SQL for these columns, by the alias of the row. */
+export const countedOf = (alias: string): string =>
+  COUNTED_COLUMNS.map((column) => `${alias}.${column}`).join(", ");
 
-type WindowDimension = {
-  [Name in DimensionWith<"counter">]: (typeof DIMENSIONS)[Name]["counter"] extends "windows" ? Name : never;
-}[DimensionWith<"counter">];
+/** The dimensions whose spending is counted by minute, day and lifetime; and those that are counted as a whole. */
+export const [IN_WINDOWS, AS_WHOLE] = (["windows", "whole"] as const).map((how) =>
+  COUNTED.filter((kind) => dimension(kind).counter === how)
+) as [Counted[], Counted[]];

@@ -1,7 +1,14 @@
 import { createHash } from "node:crypto";
 import { NAME_PATTERN } from "../../kernel/ids.ts";
 import { describeSubject, subjectText } from "../../contract/budgets/subjects.ts";
-import { COUNTED, dimension, DIMENSIONS, type DimensionWith } from "../../contract/costs/dimensions.ts";
+import {
+  COUNTED,
+  dimension,
+  DIMENSIONS,
+  type DimensionWith,
+  type NameFields,
+  nameOfValue,
+} from "../../contract/costs/dimensions.ts";
 import { isScopeBy, subjectsIn, valueIn } from "./subjects.ts";
 
 /*
@@ -50,6 +57,12 @@ export function scopesOf(call: Scopes): Scopes {
   return scopes as Scopes;
 }
 
+/** Returns the scopes of a row as fields of the wire format; null for those that it has none of. */
+export const scopeFields = (row: { [Property in keyof Scopes]?: string | null }) =>
+  Object.fromEntries(COUNTED.map((kind) => [DIMENSIONS[kind].field, row[PROPERTIES[kind]] ?? null])) as {
+    [Name in Counted as (typeof DIMENSIONS)[Name]["field"]]: string | null;
+  };
+
 /** Returns the root of the tree of a call: of a session that no other one has started, the session itself; null without a session. */
 export const treeOf = ({ rootSessionId, sessionId }: Partial<Pick<Scopes, "rootSessionId" | "sessionId">>) =>
   rootSessionId ?? sessionId ?? null;
@@ -77,16 +90,15 @@ export function counterIn(
 }
 
 /**
- * Returns the text of a scope: `all`, `agent researcher`, `session ses_…`, `provider openai, tag customer=acme`; with the name of its
- * key or agent that instead of the id.
+ * Returns the text of a scope: `all`, `agent researcher`, `session ses_…`, `provider openai, tag customer=acme`; with the names of
+ * values instead of their ids, and without persons.
  */
-export function scopeText(scope: string, name?: string): string {
+export function scopeText(scope: string, { key_user: _person, ...names }: NameFields = {}): string {
   if (isScopeBy(scope)) {
-    return subjectsIn(scope).map((subject) => subjectText(subject, subject[0] === "key" ? name : undefined))
-      .join(", ");
+    return subjectsIn(scope).map((subject) => subjectText(subject, names)).join(", ");
   }
   const entity = entityOf(scope);
-  return entity ? `${entity.kind} ${name ?? entity.id}` : "all";
+  return entity ? `${entity.kind} ${nameOfValue(entity, names)}` : "all";
 }
 
 /** Scopes of subjects come after keys and before agents. */

@@ -1,4 +1,5 @@
 import { isBilling, type Subject, type SubjectPart } from "../../contract/budgets/subjects.ts";
+import { type Dimension, DIMENSIONS } from "../../contract/costs/dimensions.ts";
 import { MAX_BUDGET_TAGS } from "../../contract/limits.ts";
 import { tagKeyOf } from "../../contract/tags/tags.ts";
 import { matchesPattern } from "../../store/mod.ts";
@@ -14,7 +15,8 @@ import { matchesPattern } from "../../store/mod.ts";
 /** The first word of such scopes. */
 export const BY = "by";
 
-const ORDER: readonly string[] = ["agent", "session", "key", "tree", "model", "provider", "source"];
+const PARTS = ["agent", "session", "key", "tree", "model", "provider", "source"] as const;
+const ORDER: readonly string[] = PARTS;
 const PATTERN = "model~";
 
 /** Who pays comes first, so that a scope of plan values is known by its beginning. */
@@ -110,27 +112,21 @@ export const SHAPE_COLUMNS: readonly string[] = [
 ];
 
 /** SQL for the parts of a call that shapes look at; `tags`: JSON. `isOf`: whether it is billed, or of a plan, by SQL for which is asked. */
-export interface SubjectSql {
-  agent: string;
-  session: string;
-  key: string;
-  tree: string;
-  model: string;
-  provider: string;
-  source: string;
-  tags: string;
-  isOf: (billing: string) => string;
-}
+export type SubjectSql =
+  & Record<typeof PARTS[number] | "tags", string>
+  & { isOf: (billing: string) => string };
+
+/** Returns SQL for each part, by its name and those of its column and its property; the tags and who pays are no such parts. */
+export const partsBy = (sqlOf: (names: { part: string; field: string; property: string }) => string) =>
+  Object.fromEntries(PARTS.map((part) => {
+    const names = part in DIMENSIONS ? DIMENSIONS[part as Dimension] : { field: part, property: part };
+    return [part, sqlOf({ ...names, part })];
+  })) as Record<typeof PARTS[number], string>;
 
 /** SQL for the parts of an entry of `calls`, but for its tags. */
 export const callPartsOf = (entry: string): Omit<SubjectSql, "tags"> => ({
-  agent: `${entry}.agent_id`,
-  session: `${entry}.session_id`,
-  key: `${entry}.key_id`,
+  ...partsBy(({ field }) => `${entry}.${field}`),
   tree: `coalesce(${entry}.root_session_id, ${entry}.session_id)`,
-  model: `${entry}.model`,
-  provider: `${entry}.provider`,
-  source: `${entry}.source`,
   // An entry that takes back what was billed and adds a plan value is of both.
   isOf: (billing) =>
     `CASE ${billing} WHEN 'plan' THEN ${entry}.plan_nano_usd IS NOT NULL ELSE ${entry}.plan_nano_usd IS NULL OR ${entry}.cost_nano_usd <> 0 END`,

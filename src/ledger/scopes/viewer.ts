@@ -21,26 +21,16 @@ export interface Viewer {
 }
 
 /** Returns the viewer of a key: of one agent, or of all agents if `agentId` is null. */
-export function viewerOf(
-  { keyId = null, agentId = null }: { keyId?: string | null; agentId?: string | null },
-): Viewer {
-  return new KeyViewer(keyId, agentId ?? undefined);
-}
-
-class KeyViewer implements Viewer {
-  constructor(readonly keyId: string | null, readonly agentId: string | undefined) {}
-
-  get seesAll(): boolean {
-    return this.agentId === undefined;
-  }
-
-  get scopes(): readonly string[] {
-    return this.seesAll ? [] : COUNTED.flatMap((kind) => scopeIn(kind, this) ?? []);
-  }
-
-  sees({ agentId, keyId }: Partial<Pick<Scopes, "agentId" | "keyId">>): boolean {
-    return this.seesAll || agentId === this.agentId || (this.keyId !== null && keyId === this.keyId);
-  }
+export function viewerOf(key: { keyId?: string | null; agentId?: string | null }): Viewer {
+  const own = { keyId: key.keyId ?? null, agentId: key.agentId ?? undefined };
+  const seesAll = own.agentId === undefined;
+  return {
+    ...own,
+    seesAll,
+    scopes: seesAll ? [] : COUNTED.flatMap((kind) => scopeIn(kind, own) ?? []),
+    sees: ({ agentId, keyId }) =>
+      seesAll || agentId === own.agentId || (own.keyId !== null && keyId === own.keyId),
+  };
 }
 
 /** Returns whether all calls in a scope are those of a viewer's own agent or key. */
@@ -72,11 +62,5 @@ export function callScopes(
 /** The viewer of callers within this process, which can read the database anyway. */
 export const ALL_SEEING: Viewer = viewerOf({});
 
-/** A viewer of nothing that belongs to an agent or a key. */
-export const NOBODY: Viewer = {
-  keyId: null,
-  agentId: undefined,
-  seesAll: false,
-  scopes: [],
-  sees: () => false,
-};
+/** A viewer of nothing that belongs to an agent or a key: no agent has a blank in its name. */
+export const NOBODY: Viewer = viewerOf({ agentId: " " });

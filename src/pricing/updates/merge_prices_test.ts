@@ -282,7 +282,7 @@ Deno.test("an update never changes a rate by over three times without confirmati
         }
       }
     }),
-    { numRuns: cases(200) },
+    { numRuns: cases(60) },
   );
 });
 

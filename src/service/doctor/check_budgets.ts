@@ -1,10 +1,10 @@
 import { findUnknown, listBudgets } from "../../budgets/mod.ts";
 import type { Budget } from "../../contract/budgets/budgets.ts";
-import { nameFieldOf } from "../../contract/costs/dimensions.ts";
+import { nameFieldOf, type NameFields } from "../../contract/costs/dimensions.ts";
 import { describeScope } from "../../contract/budgets/subjects.ts";
 import type { UnknownName } from "../../contract/budgets/budget_state.ts";
-import { readNames } from "../../keys/mod.ts";
-import { ALL_SEEING, entityOf, keyScopeIn } from "../../ledger/mod.ts";
+import { nameField, readNames } from "../../keys/mod.ts";
+import { entityOf, keyScopeIn } from "../../ledger/mod.ts";
 import type { Core } from "../core.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 
@@ -42,16 +42,14 @@ export async function findMisnamed(
   const scopes = [...new Set(rows.map(([, scope]) => scope as string))];
   if (scopes.length === 0) return [];
   const unknown = await findUnknown({ store }, scopes, { all: true });
-  const revoked = await readNames({ store }, scopes, ALL_SEEING, "revoked");
   const names = await readNames({ store }, scopes);
   return rows.flatMap(([name, scope]) => {
     const found = unknown.get(scope as string);
     const keyScope = keyScopeIn(scope as string) ?? "";
-    const revokedName = revoked.get(keyScope);
     const { kind, id } = entityOf(keyScope) ?? {};
-    const described = revokedName !== undefined
-      ? { text: `${kind} ${revokedName} (${id}), which was revoked`, option: `--${kind} NAME` }
-      : found && describe(found, names.get(keyScope));
+    const described = names.revoked?.has(keyScope)
+      ? { text: `${kind} ${names.get(keyScope)} (${id}), which was revoked`, option: `--${kind} NAME` }
+      : found && describe(found, nameField(names, keyScope));
     return described
       ? [{ ...described, name: name as string, text: `${name} is for ${described.text}` }]
       : [];
@@ -60,11 +58,13 @@ export async function findMisnamed(
 
 function describe(
   { kind, id, nearest }: UnknownName,
-  keyName: string | undefined,
+  names: NameFields,
 ): Pick<Misnamed, "text" | "option"> {
   // Of several subjects it isn't known which one is misspelled.
   if (kind === "calls") {
-    return { text: `${describeScope({ scope: id, key_name: keyName })}, of which there are no calls` };
+    return {
+      text: `${describeScope({ scope: id, ...names, key_user: undefined })}, of which there are no calls`,
+    };
   }
   const missing = nameFieldOf(kind) ? "which doesn't exist" : "of which there is nothing";
   return {

@@ -1,4 +1,3 @@
-import { basename, dirname, join } from "node:path";
 import { PurserError } from "../../kernel/errors.ts";
 import { systemCodeOf, systemReason } from "../../kernel/system_errors.ts";
 import { type FileIdentity, files, type IdentifyFile } from "../../kernel/files/files.ts";
@@ -15,6 +14,7 @@ export async function prepareDatabaseFile(path: string): Promise<void> {
   if (kind?.isFolder) throw refuse(path, "is a directory; name a file in it");
   if (kind) throw refuse(path, "is a pipe or a device; name a file");
   try {
+    const { dirname } = await import("node:path");
     await files.makeFolder(dirname(path));
     await files.writeNew(path, "");
   } catch (error) {
@@ -29,8 +29,10 @@ function refuse(path: string, reason: string, cause?: unknown): PurserError {
 
 /** Returns the path of a database beside which its side files are, through all symbolic links, even before it exists. */
 export async function realDatabasePath(path: string): Promise<string> {
-  const inFolder = async () =>
-    join(await files.realPath(dirname(path)).catch(() => dirname(path)), basename(path));
+  const inFolder = async () => {
+    const { basename, dirname, join } = await import("node:path");
+    return join(await files.realPath(dirname(path)).catch(() => dirname(path)), basename(path));
+  };
   return await files.realPath(path).catch(inFolder);
 }
 
@@ -69,7 +71,10 @@ export class FileWatch {
     this.checkNow();
   }
 
-  /** Checks always: before a commit is acknowledged, which may be in an unlinked file. Throws as `check` does. */
+  /**
+   * Checks always: before a commit is acknowledged that must not be lost, since it may be in an unlinked file. Throws as
+   * `check` does.
+   */
   checkNow(): void {
     const current = this.#identify();
     if (current?.device === this.#first?.device && current?.inode === this.#first?.inode) return;
@@ -145,6 +150,7 @@ class FileInstanceLocks implements InstanceLocks {
 
   async removeStale(keep: (instanceId: string) => boolean): Promise<void> {
     const prefix = await this.#findPrefix();
+    const { dirname, join } = await import("node:path");
     const names = await files.list(dirname(prefix)).catch(() => []);
     for (const name of names) {
       const side = join(dirname(prefix), name);

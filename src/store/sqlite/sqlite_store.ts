@@ -1,6 +1,4 @@
 import type { Durability } from "../../contract/values.ts";
-import { dirname } from "node:path";
-import { setImmediate } from "node:timers";
 import { type Clock, systemClock } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { files, type IdentifyFile } from "../../kernel/files/files.ts";
@@ -51,6 +49,10 @@ export interface SqliteOptions {
 
 type Action = "open" | "read" | "write to";
 
+/** Modules of Node are loaded when they are used: each takes a command that only reads several milliseconds. */
+const runNext = (task: () => void) =>
+  (globalThis as unknown as { setImmediate(task: () => void): void }).setImmediate(task);
+
 const BUSY_TIMEOUT_MS = 10_000;
 
 /** A write that is this close to its deadline is not retried alone: otherwise many would fail one after the other. */
@@ -95,7 +97,7 @@ export class SqliteStore implements Store {
     this.#pause = new WriterPause({ clock: this.#clock, readVersion: () => this.#dataVersion() });
     this.#queue = new WriteQueue(
       (units, _until, since, how) => this.#commit(units, since, how),
-      (task) => setImmediate(task),
+      runNext,
       () => this.isShared ? this.#pause.between() : undefined,
       {
         clock: this.#clock,
@@ -169,7 +171,10 @@ export class SqliteStore implements Store {
   async freeBytes(): Promise<number | undefined> {
     if (this.kind === "memory") return undefined;
     try {
-      const { realpath, stat, statfs } = await import("node:fs/promises");
+      const [{ realpath, stat, statfs }, { dirname }] = await Promise.all([
+        import("node:fs/promises"),
+        import("node:path"),
+      ]);
       const path = await realpath(this.#options.path);
       const { bavail, bsize } = await statfs(dirname(path));
       const walBytes = await stat(`${path}-wal`).then(({ size }) => size, () => 0);
@@ -258,7 +263,7 @@ export class SqliteStore implements Store {
         );
       const isUnflushed = mayLose && this.kind === "file" && this.#options.durability === "full";
       const results = this.#disk.watch(connection, () => isUnflushed ? this.#unflushed(commit) : commit());
-      this.#watch?.checkNow();
+      if (!mayLose) this.#watch?.checkNow();
       this.#options.onCommit?.();
       this.#pause.commitEnded();
       return results;

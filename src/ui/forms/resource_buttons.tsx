@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { UnknownName } from "../../contract/budgets/budget_state.ts";
+import { withNameField } from "../../contract/costs/dimensions.ts";
 import { request, RequestError } from "../hooks/request.ts";
 import { useAccess } from "../hooks/session.ts";
 import { ActionButton, type Done, type FieldIssues } from "../parts/confirm.tsx";
@@ -15,8 +16,8 @@ const NEW = {};
 
 /** The present text of a field. Of an API key its name, where an answer has it beside its id. */
 function textBefore(field: Field, of: object): string {
-  const value = of === NEW ? field.initial : of[field.name as keyof typeof of];
-  return (field.name === "key_id" && "key_name" in of && of.key_name as string) || textOfValue(field, value);
+  const [value, name] = withNameField(field.name).map((each) => of[each as keyof typeof of] as unknown);
+  return name as string || textOfValue(field, of === NEW ? field.initial : value);
 }
 
 /** The fields of a form whose text isn't the one before; of a new one those too that have no default in the API. */

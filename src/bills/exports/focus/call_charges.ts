@@ -1,4 +1,4 @@
-import { type ModelCall, valueOf } from "../../../ledger/mod.ts";
+import { IN_WINDOWS, type ModelCall, scopeIn, valueOf } from "../../../ledger/mod.ts";
 import { isTokenPart } from "../../../contract/billed_parts.ts";
 import { startInUtc } from "../../../contract/windows.ts";
 import { HOUR_MS } from "../../../kernel/clock.ts";
@@ -32,14 +32,13 @@ const hourOf = (at: number): Hour => ({
   periodEnd: toFocusTime(startInUtc("month", at, 1)),
 });
 
-/** The name of a call's API key, and of the provider's account and project that pay for it, where they are known. */
+/** The provider's account that pays for a call, where it is known; and its project, or else the call's API key. */
 export interface Payer {
-  keyName: string | null;
   account: string | null;
-  project: string | null;
+  subAccount: { id: string | null; name: string | null };
 }
 
-const UNKNOWN_PAYER: Payer = { keyName: null, account: null, project: null };
+const UNKNOWN_PAYER: Payer = { account: null, subAccount: { id: null, name: null } };
 
 /** The charge for a part of the calls of an hour that have everything else in common. */
 export interface Charge {
@@ -90,10 +89,10 @@ export class Charges {
       this.#groups.clear();
     }
     const tags = call.tags ? JSON.stringify(call.tags) : "{}";
-    const { keyId, agentId, upstreamId, isEstimated } = call;
+    const { upstreamId, isEstimated } = call;
     const group = this.isPerCall ? new Map<Price, Charge>() : entryOf(
       this.#groups,
-      `${keyId}\0${agentId}\0${upstreamId}\0${isEstimated}\0${tags}`,
+      `${IN_WINDOWS.map((kind) => scopeIn(kind, call)).join("\0")}\0${upstreamId}\0${isEstimated}\0${tags}`,
       () => new Map<Price, Charge>(),
     );
     const priced = this.#pricesOf(call, split, true);

@@ -1,4 +1,5 @@
 import type { ExportCell, ExportColumn } from "../../../contract/exports.ts";
+import { COUNTED, DIMENSIONS } from "../../../contract/costs/dimensions.ts";
 import type { FocusVersion } from "../../../contract/values.ts";
 import { toIso } from "../../../kernel/clock.ts";
 import { toDecimalText } from "../decimal_text.ts";
@@ -40,7 +41,7 @@ const ofCharge = column("ofCharge");
 const unitPrice = (rate: bigint, { power }: Price) => toDecimalText(rate * 10n ** BigInt(power), DECIMALS);
 
 /**
- * The columns of the dataset Cost and Usage that are exported, in FOCUS's order, and Purser's own, with `x_`. A version has those that name it
+ * The columns of the dataset Cost and Usage that are exported, and Purser's own, with `x_`, by their names as in FOCUS. A version has those that name it
  * or no version: 1.3 has replaced `ProviderName` and `PublisherName`, and 1.4 has removed them (https://focus.finops.org/focus-specification/,
  * read 2026-11-26).
  */
@@ -104,27 +105,28 @@ const COLUMNS: readonly Column[] = [
   ofPrice("SkuMeter", "text", ({ meter }) => meter),
   ofPrice("SkuPriceDetails", "text", ({ details }) => details),
   ofPrice("SkuPriceId", "text", ({ priceId }) => priceId),
-  ofCharge("SubAccountId", "text", ({ payer, call }) => payer.project ?? call.keyId ?? null),
-  ofCharge("SubAccountName", "text", ({ payer }) => payer.project ?? payer.keyName),
+  ofCharge("SubAccountId", "text", ({ payer }) => payer.subAccount.id),
+  ofCharge("SubAccountName", "text", ({ payer }) => payer.subAccount.name),
   ofCharge("Tags", "text", ({ tags }) => tags),
-  ofCharge("x_AgentId", "text", ({ call }) => call.agentId),
   ofPrice("x_BillingMode", "text", ({ mode }) => mode),
   ofCharge("x_CallAt", "time", ({ call }) => toIso(call.at), "per_call"),
   ofCharge("x_CallId", "text", ({ call }) => call.callId, "per_call"),
   ofPrice("x_Cause", "text", () => null),
   ofCharge("x_ConsumedTokens", "integer", ({ tokens }) => tokens ?? null),
   ofCharge("x_Estimated", "text", ({ call }) => String(call.isEstimated)),
-  ofCharge("x_KeyId", "text", ({ call }) => call.keyId ?? null),
   ofCharge(
     "x_RoundingUsd",
     "decimal",
     ({ roundingPicoUsd }) => roundingPicoUsd === 0n ? ZERO : toDecimalText(roundingPicoUsd, DECIMALS),
   ),
-  ofCharge("x_RunId", "text", ({ call }) => call.runId ?? null, "per_call"),
   ofPrice("x_ServiceTier", "text", ({ serviceTier }) => serviceTier),
-  ofCharge("x_SessionId", "text", ({ call }) => call.sessionId ?? null, "per_call"),
   ofPrice("x_Unpriced", "text", ({ isUnpriced }) => String(isUnpriced)),
-];
+  ...COUNTED.map((kind) => {
+    const name = `x_${kind[0]!.toUpperCase()}${kind.slice(1)}Id`;
+    const only = DIMENSIONS[kind].counter === "whole" ? "per_call" : undefined;
+    return ofCharge(name, "text", ({ call }) => call[DIMENSIONS[kind].property] ?? null, only);
+  }),
+].sort((a, b) => a.name < b.name ? -1 : 1);
 
 /** Returns the columns of a version; with `perCall`, also those of one call. */
 export const focusColumns = (version: FocusVersion, perCall: boolean): Column[] =>

@@ -123,8 +123,9 @@ async function namePayers(ctx: ReadContext, charges: readonly Charge[], viewer: 
   const byId = new Map(upstreams.map((one) => [one.upstreamId, one]));
   for (const charge of charges) {
     const { keyId, upstreamId } = charge.call;
-    const { account = null, project = null } = byId.get(upstreamId ?? -1) ?? {};
-    charge.payer = { keyName: names.get(keyId ?? "") ?? null, account, project };
+    const { account = null, project: id = null } = byId.get(upstreamId ?? -1) ?? {};
+    const key = { id: keyId ?? null, name: names.get(keyId ?? "") ?? null };
+    charge.payer = { account, subAccount: id === null ? key : { id, name: id } };
   }
 }
 

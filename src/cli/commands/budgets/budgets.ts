@@ -280,7 +280,7 @@ function listReleases({ layout }: CommandContext, releases: readonly BudgetRelea
     { title: "RELEASED", cell: ({ released_usd }) => formatAmount(released_usd), align: "right" },
     { title: "CALLS", cell: ({ reservation_ids }) => String(reservation_ids.length), align: "right" },
     { title: "AT (UTC)", cell: ({ created_at }) => formatTime(created_at).slice(0, 16), drop: 1 },
-    { title: "KEY", cell: ({ key_id }) => key_id ?? "-", drop: 2 },
+    { title: "KEY", cell: (release) => nameIn(release, "key") ?? "-", drop: 2 },
     { title: "REASON", cell: ({ reason }) => reason, cutTo: 6 },
   ], layout);
 }

@@ -64,6 +64,27 @@ Deno.test("budgets add takes every field, and says what it has added", async () 
   }
 });
 
+Deno.test("budgets show names the key of a raise and of a release", async () => {
+  await using books = await openTestBooks();
+  const { key_id } = JSON.parse(await out(books, "keys create laptop --scope run --json"));
+  await out(books, "budgets add --name Day --limit 1 --per day --mode strict");
+  const { budget_id } = await fieldsOf(books, "Day");
+  await books.core.store.write([
+    {
+      sql:
+        "INSERT INTO budget_raises (raise_id, budget_id, extra_nano_usd, key_id, created_at) VALUES ('raise_1', ?, 1, ?, 1)",
+      args: [budget_id, key_id],
+    },
+    {
+      sql: "INSERT INTO budget_releases VALUES ('release_1', ?, '[]', 1, 'not billed', ?, 1)",
+      args: [budget_id, key_id],
+    },
+  ]);
+  const shown = await out(books, "budgets show Day");
+  assert.match(shown, / laptop +-$/m);
+  assert.match(shown, / laptop +not billed$/m);
+});
+
 Deno.test("a budget of subjects is described by all of them, with a warning while nothing is spent for them", async () => {
   await using books = await openTestBooks();
   const added: [options: string, out: RegExp, err: RegExp][] = [

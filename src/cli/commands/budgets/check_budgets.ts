@@ -5,6 +5,7 @@ import type { Connection } from "../../../client/mod.ts";
 import { type Command, type CommandContext, option } from "../../command.ts";
 import { EXIT } from "../../exit_code.ts";
 import { checkId } from "../../parse/command_id.ts";
+import { readFilters } from "../../parse/dimension_options.ts";
 import { readTags } from "../../parse/parse_tags.ts";
 import {
   describeWindow,
@@ -75,10 +76,8 @@ async function explainBudgets(ctx: CommandContext): Promise<void> {
   const { options } = ctx;
   const tags = Object.entries(readTags(options) ?? {});
   await printChecks(ctx, {
+    ...readFilters(options),
     agent_id: options.read("agent", checkId),
-    session_id: options.read("session", checkId),
-    key_id: options.text("key"),
-    model: options.text("model"),
     provider: options.text("provider"),
     source: options.oneOf("source", CALL_SOURCES),
     billing: options.oneOf("billing", BILLINGS),

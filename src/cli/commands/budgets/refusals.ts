@@ -5,6 +5,7 @@ import { REFUSAL_REASONS } from "../../../contract/values.ts";
 import { type Command, type CommandContext, option } from "../../command.ts";
 import { checkScope } from "../../parse/check_scope.ts";
 import { checkId } from "../../parse/command_id.ts";
+import { readFilters } from "../../parse/dimension_options.ts";
 import { checkName } from "../../parse/given_fields.ts";
 import { parseSince } from "../../parse/parse_time.ts";
 import { formatSpent } from "../../render/format_spent.ts";
@@ -49,10 +50,8 @@ async function listRefusals(ctx: CommandContext): Promise<void> {
   const limit = options.wholeNumber("limit", { min: 1, max: PAGE_SIZES.refusals.max }) ?? DEFAULT_LIMIT;
   const query = {
     budget_id: options.read("budget", checkName),
+    ...readFilters(options),
     agent_id: options.read("agent", checkId),
-    key_id: options.read("key", checkName),
-    session_id: options.read("session", checkId),
-    model: options.text("model"),
     reason: options.oneOf("reason", REFUSAL_REASONS),
     from: when("since"),
     to: when("until"),

@@ -1,5 +1,5 @@
 import type { BudgetCheck } from "../../../contract/budgets/budget_checks.ts";
-import { nameOfValue } from "../../../contract/costs/dimensions.ts";
+import { type NameFields, nameOfValue } from "../../../contract/costs/dimensions.ts";
 import { describeScope } from "../../../contract/budgets/subjects.ts";
 import { formatUsd, type NanoUsd, parseTotalUsd } from "../../../kernel/money.ts";
 import type { CommandContext } from "../../command.ts";
@@ -10,13 +10,12 @@ import { ledgerOptions } from "../ledger_options.ts";
 
 type Reached = Pick<
   BudgetCheck,
+  | keyof NameFields
   | "budget_id"
   | "name"
   | "per"
   | "scope"
   | "counter"
-  | "key_name"
-  | "key_user"
   | "limit_usd"
   | "extra_usd"
   | "spent_usd"
@@ -70,7 +69,7 @@ function raiseOf(check: Reached, options: readonly string[]): string[] {
   const named = name === null || name.startsWith("-") ? budget_id : name;
   const amount = ["--usd", formatUsd(raiseFor(check))];
   const counter = check.counter
-    ? ["--counter", nameOfValue(check.counter, { key_name: check.key_name })]
+    ? ["--counter", nameOfValue(check.counter, { ...check, key_user: undefined })]
     : [];
   const words = ["purser", "budgets", "raise", named, ...amount, ...counter, ...options];
   return [words.map(quoteForShell).join(" ")];

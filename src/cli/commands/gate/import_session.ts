@@ -54,7 +54,7 @@ export async function readSessionStates(
   { importer, found, machineName }: SessionLogs,
 ): Promise<Map<string, KnownFile>> {
   const states = new Map<string, KnownFile>();
-  const from = { keyId: null, machine: machineName, importer: importer.name };
+  const from = { machine: machineName, importer: importer.name };
   for (const root of found.roots) {
     // The paths below a root follow it, in their order.
     for (let after = root.slice(0, -1), isLast = false; !isLast;) {

@@ -36,7 +36,7 @@ export async function readFileStates(
     const limit = PAGE_SIZES.importFiles.max;
     for (let page: ImportFile[] | undefined; page === undefined || page.length === limit;) {
       const after = page?.at(-1)?.path;
-      add(page = await listImportFiles(core, { keyId: null, machine, importer }, { after, limit }));
+      add(page = await listImportFiles(core, { machine, importer }, { after, limit }));
     }
     return states;
   }
@@ -154,7 +154,7 @@ export function createImportBooks(
       const files = states.map(stateToWire);
       if (connection.core) {
         const { saveImportFiles } = await import("../../../ingest/import_files/mod.ts");
-        await saveImportFiles(connection.core, { keyId: null, machine, importer }, files);
+        await saveImportFiles(connection.core, { machine, importer }, files);
       } else await connection.api.imports.files.$put({ json: { machine, importer, files } });
     },
     ended: async () => await (await booking)?.ended(),
