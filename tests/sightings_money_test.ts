@@ -98,7 +98,7 @@ for (const kind of dialectKinds()) {
   );
 
   test(
-    "sets that follow each other in two processes book each call once, whatever name they share",
+    "sets that follow each other in one process or two book each call once, whatever name they share",
     async (ctx, other) => {
       const second = await other();
       const seen = (call: number, set: number) => {
@@ -111,15 +111,20 @@ for (const kind of dialectKinds()) {
         return sighting({ at: AT + call * 1_000, ...ids, ref });
       };
       // Each set has the last calls of the one before it, and two new ones.
-      const sets = Array.from(
-        { length: 12 },
-        (_, set) => Array.from({ length: 4 }, (_, index) => seen(2 * set + index, set)),
-      );
-      await Promise.all(sets.flatMap((set) => [
-        sightCalls(ctx, LOG, set),
-        sightCalls(second, { ...LOG, machine: "desktop" }, set),
-      ]));
+      const setsFrom = (first: number) =>
+        Array.from(
+          { length: 12 },
+          (_, set) => Array.from({ length: 4 }, (_, index) => seen(first + 2 * set + index, set)),
+        );
+      await Promise.all(setsFrom(0).map((set) => sightCalls(ctx, LOG, set)));
       assert.deepEqual(await callsAndCost(ctx), [[26, 26 * 631, 26 * 0.003524]]);
+      await Promise.all(
+        setsFrom(100).flatMap((set) => [
+          sightCalls(ctx, LOG, set),
+          sightCalls(second, { ...LOG, machine: "desktop" }, set),
+        ]),
+      );
+      assert.deepEqual(await callsAndCost(ctx), [[52, 52 * 631, 52 * 0.003524]]);
       await rollUp(ctx);
       await checkTotals(ctx.store);
     },
