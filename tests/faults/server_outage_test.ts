@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { checkAllEnded, checkBooks } from "../harness/check_books.ts";
 import { type DatabaseServer, serverKindsInTime } from "../harness/database_servers.ts";
 import { type Fleet, type Instance, type InstanceAnswer, openFleet } from "../harness/instances.ts";
-import { cases } from "../harness/thorough.ts";
 import { lookInto, until } from "./alert_workers.ts";
 
 /** Real servers under load while their database server hangs, is killed and comes back, and one of them dies. */
@@ -12,10 +11,7 @@ const RUNNERS = 2;
 const CALLS_PER_REPORT = 3;
 
 /** The pause of a client after an answer: without it, clients take all processors while servers start and come back. */
-const PAUSE_MS = 50;
-
-/** The calls that are acknowledged before each fault, and after the last. */
-const CALLS = cases(16);
+const PAUSE_MS = 20;
 
 /** Four servers; one that is killed is replaced. */
 interface Servers {
@@ -52,13 +48,13 @@ for (const { name, ignore, start } of serverKindsInTime) {
 
       const acknowledged: Acknowledged = { reported: new Set(), runs: [], refused: 0 };
       const load = startLoad(servers, acknowledged);
-      await load.untilMore(acknowledged, CALLS);
+      await load.untilMore(acknowledged, 40);
       await hang(database, servers);
-      await load.untilMore(acknowledged, CALLS);
+      await load.untilMore(acknowledged, 40);
       await killAndRestart(database, servers);
-      await load.untilMore(acknowledged, CALLS);
+      await load.untilMore(acknowledged, 40);
       await replaceServer(fleet, servers, 2);
-      await load.untilMore(acknowledged, CALLS);
+      await load.untilMore(acknowledged, 40);
       await load.stop();
 
       await using store = await lookInto(database.url);
