@@ -97,6 +97,39 @@ for (const kind of dialectKinds()) {
     },
   );
 
+  test(
+    "sets that follow each other in one process or two book each call once, whatever name they share",
+    async (ctx, other) => {
+      const second = await other();
+      const seen = (call: number, set: number) => {
+        const [responseId, requestId] = [`resp_of_call_${call}`, `req_of_call_${call}`];
+        const ids = [{ responseId, requestId }, { responseId: undefined, requestId }, {
+          responseId,
+          requestId,
+        }, { responseId, requestId: undefined }][set % 4];
+        const ref = set % 4 === 0 ? `of_set_${set}:${call}` : `of_call:${call}`;
+        return sighting({ at: AT + call * 1_000, ...ids, ref });
+      };
+      // Each set has the last calls of the one before it, and two new ones.
+      const setsFrom = (first: number) =>
+        Array.from(
+          { length: 12 },
+          (_, set) => Array.from({ length: 4 }, (_, index) => seen(first + 2 * set + index, set)),
+        );
+      await Promise.all(setsFrom(0).map((set) => sightCalls(ctx, LOG, set)));
+      assert.deepEqual(await callsAndCost(ctx), [[26, 26 * 631, 26 * 0.003524]]);
+      await Promise.all(
+        setsFrom(100).flatMap((set) => [
+          sightCalls(ctx, LOG, set),
+          sightCalls(second, { ...LOG, machine: "desktop" }, set),
+        ]),
+      );
+      assert.deepEqual(await callsAndCost(ctx), [[52, 52 * 631, 52 * 0.003524]]);
+      await rollUp(ctx);
+      await checkTotals(ctx.store);
+    },
+  );
+
   test("the explanation of a call names its witnesses, what each said, and the calls taken back for it", async (ctx) => {
     await sightCalls(ctx, LOG, [EARLY]);
     await sightCalls(ctx, LOG, [sighting()]);

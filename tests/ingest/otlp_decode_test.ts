@@ -13,9 +13,12 @@ function decode(decoding: ReturnType<typeof decodeJson>) {
   }
 }
 
-const fromJson = (signal: "traces" | "logs", request: unknown) => decode(decodeJson(request, signal)).records;
+/** Every attribute is read, of any name. */
+const ALL = { has: () => true };
+const fromJson = (signal: "traces" | "logs", request: unknown) =>
+  decode(decodeJson(request, signal, ALL)).records;
 const fromBytes = (signal: "traces" | "logs", bytes: Uint8Array) =>
-  decode(decodeProtobuf(bytes, signal)).records;
+  decode(decodeProtobuf(bytes, signal, ALL)).records;
 
 const TRACE = "5b8efff798038103d269b633813fc60c";
 const SPAN = "eee19b7ec3c1b174";

@@ -1,6 +1,6 @@
 /*
- * The records of an export, decoded from protobuf or JSON to one form, as far as a call may be read of them. Bodies, events and
- * links are left out, and of long attributes, such as prompts and answers, the values.
+ * The records of an export, decoded from protobuf or JSON to one form, as far as a call may be read of them. Bodies, events, links
+ * and the attributes that no dialect reads are left out, and of long attributes, such as prompts and answers, the values.
  */
 
 /** The value of an attribute. Integers beyond 2^53 are bigints; bytes are left out. */

@@ -10,6 +10,9 @@ export interface Decoded {
   beyond: number;
 }
 
+/** The names of the attributes of records that are read. */
+export type AttributeNames = Pick<ReadonlySet<string>, "has">;
+
 /** The most records that are read of a request. */
 export const MAX_RECORDS = 10_000;
 

@@ -8,8 +8,9 @@ import type {
   SpanRecord,
   TelemetryRecord,
 } from "../records.ts";
-import { PARSED_ATTRIBUTES } from "../dialects/registry.ts";
+import { PARSED_ATTRIBUTES, READ_ATTRIBUTES } from "../dialects/registry.ts";
 import {
+  type AttributeNames,
   completeLog,
   type Decoded,
   MAX_DEPTH,
@@ -41,7 +42,11 @@ const OTHERS = [
 ] as const;
 
 /** Reads the records of a parsed request; yields units of work. */
-export function* decodeJson(request: unknown, signal: Signal): Generator<number, Decoded> {
+export function* decodeJson(
+  request: unknown,
+  signal: Signal,
+  attributes: AttributeNames = READ_ATTRIBUTES,
+): Generator<number, Decoded> {
   const names = NAMES[signal];
   const root = objectOf(request, "the body");
   for (const [name, what] of OTHERS) {
@@ -60,7 +65,7 @@ export function* decodeJson(request: unknown, signal: Signal): Generator<number,
       const scope = { name: toText(name), version: toText(version) };
       yield RECORD_UNITS;
       for (const given of listOf(scopeGroup, names.records)) {
-        const values = new AttributeReader();
+        const values = new AttributeReader(attributes);
         if (records.length < MAX_RECORDS) {
           records.push(readRecord(objectOf(given, names.records), values, resource, scope));
         } else beyond++;
@@ -162,6 +167,8 @@ function readLog(
 class AttributeReader {
   left = MAX_VALUES;
 
+  constructor(private readonly names?: AttributeNames) {}
+
   read(object: Json): Attributes {
     const attributes = new Map<string, AttributeValue>();
     this.#readInto(attributes, listOf(object, "attributes"), 0);
@@ -174,6 +181,7 @@ class AttributeReader {
       if (--this.left < 0) return;
       const attribute = objectOf(given, "an attribute");
       const name = textOf(attribute, "key");
+      if (depth === 0 && this.names?.has(name) === false) continue;
       const value = this.valueOf(attribute.value, depth, PARSED_ATTRIBUTES.has(name));
       if (value !== undefined) into.set(name, value);
     }

@@ -6,8 +6,9 @@ import type {
   SpanRecord,
   TelemetryRecord,
 } from "../records.ts";
-import { PARSED_ATTRIBUTES } from "../dialects/registry.ts";
+import { PARSED_ATTRIBUTES, READ_ATTRIBUTES } from "../dialects/registry.ts";
 import {
+  type AttributeNames,
   completeLog,
   type Decoded,
   MAX_DEPTH,
@@ -33,7 +34,11 @@ const tag = (field: number, wireType: number) => field * 8 + wireType;
 const [FIRST, SECOND] = [tag(1, WIRE.bytes), tag(2, WIRE.bytes)];
 
 /** Reads the records of an `ExportTraceServiceRequest` or `ExportLogsServiceRequest`; yields units of work. */
-export function* decodeProtobuf(bytes: Uint8Array, signal: Signal): Generator<number, Decoded> {
+export function* decodeProtobuf(
+  bytes: Uint8Array,
+  signal: Signal,
+  names: AttributeNames = READ_ATTRIBUTES,
+): Generator<number, Decoded> {
   const reader = new WireReader(bytes);
   const readRecord = signal === "traces" ? readSpan : readLog;
   const records: TelemetryRecord[] = [];
@@ -50,7 +55,7 @@ export function* decodeProtobuf(bytes: Uint8Array, signal: Signal): Generator<nu
       reader.at = scopeStart;
       for (const end of messages(reader, scopeEnd, SECOND)) {
         yield RECORD_UNITS + end - reader.at;
-        if (records.length < MAX_RECORDS) records.push(readRecord(reader, end, resource, scope));
+        if (records.length < MAX_RECORDS) records.push(readRecord(reader, end, resource, scope, names));
         else beyond++;
       }
     }
@@ -106,6 +111,7 @@ function readSpan(
   end: number,
   resource: Attributes,
   scope: InstrumentationScope,
+  names: AttributeNames,
 ): SpanRecord {
   const span = newSpan(resource, scope);
   const attributes = new Map<string, AttributeValue>();
@@ -136,7 +142,7 @@ function readSpan(
         span.endsAt = reader.time();
         break;
       case tag(9, WIRE.bytes):
-        readAttribute(reader, end, attributes, 0);
+        readAttribute(reader, end, attributes, 0, names);
         break;
       case tag(15, WIRE.bytes):
         span.hasFailed = readStatus(reader, reader.endOfField(end)) === STATUS_ERROR;
@@ -171,6 +177,7 @@ function readLog(
   end: number,
   resource: Attributes,
   scope: InstrumentationScope,
+  names: AttributeNames,
 ): LogRecord {
   const log = newLog(resource, scope);
   const attributes = new Map<string, AttributeValue>();
@@ -184,7 +191,7 @@ function readLog(
         log.at = reader.time();
         break;
       case tag(6, WIRE.bytes):
-        readAttribute(reader, end, attributes, 0);
+        readAttribute(reader, end, attributes, 0, names);
         break;
       case tag(9, WIRE.bytes):
         log.traceId = reader.id(16, end);
@@ -208,12 +215,13 @@ function readLog(
   return completeLog(log, observedAt);
 }
 
-/** Reads a `KeyValue`; bytes as its value are left out, and contents are `''`. */
+/** Reads a `KeyValue`; one of another name and bytes as its value are left out, and contents are `''`. */
 function readAttribute(
   reader: WireReader,
   around: number,
   into: { set(name: string, value: AttributeValue): unknown },
   depth: number,
+  names?: AttributeNames,
 ): void {
   const end = reader.endOfField(around);
   if (--reader.valuesLeft < 0) return reader.skipTo(end);
@@ -224,13 +232,14 @@ function readAttribute(
     if (found === tag(1, WIRE.bytes)) name = reader.name(end);
     else if (found === tag(2, WIRE.bytes)) {
       const valueEnd = reader.endOfField(end);
-      if (valueEnd - reader.at <= MAX_LENGTH || PARSED_ATTRIBUTES.has(name)) {
+      if (names && name !== "" && !names.has(name)) reader.at = valueEnd;
+      else if (valueEnd - reader.at <= MAX_LENGTH || PARSED_ATTRIBUTES.has(name)) {
         value = readValue(reader, valueEnd, depth);
       } else [value, reader.at] = ["", valueEnd];
     } else reader.skip(found & 7, end);
   }
   reader.finish(end);
-  if (value !== undefined) into.set(name, value);
+  if (value !== undefined && (names?.has(name) ?? true)) into.set(name, value);
 }
 
 /** Reads an `AnyValue`; undefined for bytes. */

@@ -41,6 +41,21 @@ export const PARSED_ATTRIBUTES: ReadonlySet<string> = new Set(
   [...DIALECTS, CONVENTIONS].flatMap(({ texts = {} }) => Object.keys(texts)),
 );
 
+/** Returns the texts and the keys of a table, which all names of its attributes are among. */
+const namesIn = (table: unknown): string[] =>
+  typeof table === "object"
+    ? Object.entries(table ?? {}).flatMap(([key, value]) => [key, ...namesIn(value)])
+    : [String(table)];
+
+/** The attributes of records that are read: all others are left out. */
+export const READ_ATTRIBUTES: ReadonlySet<string> = new Set([
+  ...namesIn([...DIALECTS, CONVENTIONS]),
+  ..."error.type event.name gen_ai.conversation.id gen_ai.response.finish_reasons session.id success".split(
+    " ",
+  ),
+  ..."logfire.span_type purser.call.id".split(" "),
+]);
+
 /** Purser's own spans. */
 const OWN_SCOPE = /^purser$/;
 
