@@ -199,18 +199,16 @@ test(
         booked += 7;
       }
     });
-    const numbers: number[] = [];
-    for (let n = 0; n < 2; n++) {
+    for (let n = 0; n < (isThorough ? 2 : 1); n++) {
       const before = booked;
       const file = `${place.folder}/backup${n}.db`;
       const { calls } = await succeed(place, ["backup", "--to", file, "--db", url]);
+      assert.ok(booked > before, "calls were booked meanwhile");
       assert.ok(calls >= before && (calls - 1) % 7 === 0, `${before} ${calls}`);
       assert.equal((await readBooks(file)).calls, calls);
-      numbers.push(calls);
     }
     isDone = true;
     await Promise.all(booking);
-    assert.ok(numbers[0]! < numbers[1]!, "calls were booked meanwhile");
     assert.equal((await readBooks(url)).calls, booked);
   },
 );
