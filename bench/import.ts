@@ -2,7 +2,7 @@
  * The import of Claude Code's logs beside ccusage, which reads all of them for every question: the first import, one with nothing
  * new, and questions afterwards, each as a whole process. `--thorough` generates 338 MB.
  */
-import { bundleToInstall } from "../build/bundle_cli.ts";
+import { bundleToInstall, CLI_MEMORY } from "../build/bundle_cli.ts";
 import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { median } from "./measure.ts";
 import { runTimed, type TimedRun } from "./run_timed.ts";
@@ -66,6 +66,7 @@ try {
   const program = [
     "run",
     ...CLI_PERMISSIONS,
+    CLI_MEMORY,
     "--quiet",
     "--config",
     `${bundle}/deno.json`,

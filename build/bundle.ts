@@ -21,11 +21,13 @@ const { repository, image } = values;
 const names = await bundleToInstall(folder, {
   release: repository ? { kind: image ? "image" : "bundle", repository } : undefined,
 });
-const quoted = (word: string) => /^[\w./:\\-]+$/.test(word) ? word : `"${word}"`;
+const quoted = (word: string) => /^[\w.,=/:\\-]+$/.test(word) ? word : `"${word}"`;
 console.log(`Wrote ${names.length} files to ${folder}. To install them as purser:`);
-console.log(
-  `  deno ${installArguments(folder).map(quoted).join(" ").replace(" --config", " \\\n    --config")}`,
+const line = installArguments(folder).map(quoted).join(" ").replaceAll(
+  / (?=--(?:v8-flags|config))/g,
+  " \\\n    ",
 );
+console.log(`  deno ${line}`);
 
 /** Removes an earlier bundle, and nothing else. */
 async function removeBundle(folder: string): Promise<void> {

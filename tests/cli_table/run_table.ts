@@ -23,8 +23,8 @@ export type Database = "file" | "sqld";
 export interface Setting {
   database: Database;
   /**
-   * Starts a process for the first row of each group of commands and of each exit code, and for those that need one; in a
-   * thorough run for all. Through a server, it does so for each command in a thorough run only. This process runs the other
+   * Starts a process for the first row of each group of commands, of each exit code and of standard input, and for those that
+   * need one; in a thorough run for all. Through a server, it does so for each command in a thorough run only. This process runs the other
    * rows, beside them. Without it, it runs them all.
    */
   program?: Program;
@@ -157,12 +157,14 @@ function rowsOfProcesses(rows: readonly Row[], isRemote: boolean): Set<Row> {
   return new Set(rows.filter((row) => {
     const { code = 0, stdin, needsProcess } = row;
     const group = groupOf(row);
-    const kinds = isRemote
-      ? isThorough && code === 0 ? [commandOf(row)] : []
-      : [...(code === 0 || !atWork.has(group) ? [group] : []), `exit code ${code}`];
+    const kinds = isRemote ? isThorough && code === 0 ? [commandOf(row)] : [] : [
+      ...(code === 0 || !atWork.has(group) ? [group] : []),
+      `exit code ${code}`,
+      ...(stdin === undefined ? [] : ["standard input"]),
+    ];
     const isFirst = kinds.some((kind) => !seen.has(kind));
     for (const kind of kinds) seen.add(kind);
-    return isFirst || isThorough && !isRemote || stdin !== undefined || needsProcess;
+    return isFirst || isThorough && !isRemote || needsProcess;
   }));
 }
 

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { checkAllEnded, checkBooks } from "../harness/check_books.ts";
 import { type DatabaseServer, serverKindsInTime } from "../harness/database_servers.ts";
 import { type Fleet, type Instance, type InstanceAnswer, openFleet } from "../harness/instances.ts";
+import { cases } from "../harness/thorough.ts";
 import { lookInto, until } from "./alert_workers.ts";
 
 /** Real servers under load while their database server hangs, is killed and comes back, and one of them dies. */
@@ -11,7 +12,10 @@ const RUNNERS = 2;
 const CALLS_PER_REPORT = 3;
 
 /** The pause of a client after an answer: without it, clients take all processors while servers start and come back. */
-const PAUSE_MS = 20;
+const PAUSE_MS = 50;
+
+/** The calls that are acknowledged before each fault, and after the last. */
+const CALLS = cases(16);
 
 /** Four servers; one that is killed is replaced. */
 interface Servers {
@@ -48,13 +52,13 @@ for (const { name, ignore, start } of serverKindsInTime) {
 
       const acknowledged: Acknowledged = { reported: new Set(), runs: [], refused: 0 };
       const load = startLoad(servers, acknowledged);
-      await load.untilMore(acknowledged, 40);
+      await load.untilMore(acknowledged, CALLS);
       await hang(database, servers);
-      await load.untilMore(acknowledged, 40);
+      await load.untilMore(acknowledged, CALLS);
       await killAndRestart(database, servers);
-      await load.untilMore(acknowledged, 40);
+      await load.untilMore(acknowledged, CALLS);
       await replaceServer(fleet, servers, 2);
-      await load.untilMore(acknowledged, 40);
+      await load.untilMore(acknowledged, CALLS);
       await load.stop();
 
       await using store = await lookInto(database.url);

@@ -239,7 +239,9 @@ for (const [turn, client] of realClients.entries()) {
     await compare(setting, client, { fixture: plain, replies }, async (calls) => {
       const leaving = new AbortController();
       const seen = await collect(calls.stream(leaving.signal), (item) => {
-        if (JSON.stringify(item).includes(half)) leaving.abort();
+        // The AI SDK shows an event as it came before the text in it, which it may have read by then.
+        const isRaw = (item as { type?: unknown }).type === "raw";
+        if (!isRaw && JSON.stringify(item).includes(half)) leaving.abort();
       });
       assert.ok(leaving.signal.aborted, "it has seen the words");
       return seen;

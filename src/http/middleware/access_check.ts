@@ -36,16 +36,18 @@ export function withAccessCheck(
       const address = readAddress(request);
       lease.countForAddress();
       const { pathname: path, search } = address;
+      const isGateway = isGatewayPath(path);
       const headers = server?.headers ?? request.headers;
       const principal = await authenticateRequest(core, request, {
         path,
+        isGateway,
         search,
         headers,
         from,
         lease,
         needsKey,
       });
-      if (isGatewayPath(path)) {
+      if (isGateway) {
         const user = principal?.tags?.user;
         logged.note({
           ...{ key_id: principal?.keyId ?? null, key_name: principal?.name ?? null },
@@ -85,8 +87,9 @@ const SIGN_IN_PATH = "/ui/session";
 async function authenticateRequest(
   core: Core,
   request: Request,
-  { path, search, headers, from, lease, needsKey }: {
+  { path, isGateway, search, headers, from, lease, needsKey }: {
     path: string;
+    isGateway: boolean;
     search: string;
     headers: HeaderFields;
     from: string | undefined;
@@ -94,7 +97,6 @@ async function authenticateRequest(
     needsKey: boolean;
   },
 ): Promise<Principal | undefined> {
-  const isGateway = isGatewayPath(path);
   const authorization = isGateway ? authorizationOf(headers, search) : headers.get("authorization");
   if (path !== SIGN_IN_PATH && isOpenRequest(request.method, path)) {
     // Before the database is read: a liveness probe must not depend on it.

@@ -63,4 +63,4 @@ export function callScopes(
 export const ALL_SEEING: Viewer = viewerOf({});
 
 /** A viewer of nothing that belongs to an agent or a key: no agent has a blank in its name. */
-export const NOBODY: Viewer = viewerOf({ agentId: " " });
+export const NOBODY: Viewer = { ...viewerOf({ agentId: " " }), scopes: [] };

@@ -54,8 +54,12 @@ function readCounts(
   asked: (() => Asked) | undefined,
 ): Partial<Counts> | undefined {
   const sum = (key: string): number | undefined => {
-    const counts = parts.flatMap((fields) => count(fields, key) ?? []);
-    return counts.length === 0 ? count(raw, key) : counts.reduce((a, b) => a + b, 0);
+    let total: number | undefined;
+    for (const part of parts) {
+      const number = count(part, key);
+      if (number !== undefined) total = (total ?? 0) + number;
+    }
+    return total ?? count(raw, key);
   };
   const input = sum("input_tokens");
   const outputTokens = sum("output_tokens");
