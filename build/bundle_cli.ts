@@ -94,8 +94,8 @@ export async function bundleToInstall(
 }
 
 /**
- * The limits of memory of the command on a person's machine: an import takes half of it, and no more time. V8 reads them at the start
- * only. Not for servers, whose streams would take longer.
+ * The limits of memory of the command on a person's machine: an import takes little more than half of it, and up to a
+ * twentieth more of a processor. V8 reads them at the start only. Not for servers, whose streams would take longer.
  */
 export const CLI_MEMORY =
   "--v8-flags=--min-semi-space-size=8,--max-semi-space-size=8,--heap-growing-percent=70";

@@ -263,7 +263,7 @@ export class SqliteStore implements Store {
         );
       const isUnflushed = mayLose && this.kind === "file" && this.#options.durability === "full";
       const results = this.#disk.watch(connection, () => isUnflushed ? this.#unflushed(commit) : commit());
-      if (!mayLose) this.#watch?.checkNow();
+      this.#watch?.checkNow();
       this.#options.onCommit?.();
       this.#pause.commitEnded();
       return results;
