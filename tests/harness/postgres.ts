@@ -149,7 +149,6 @@ async function answers(child: Deno.ChildProcess, port: number): Promise<boolean>
   child.status.then(() => hasEnded = true);
   while (!hasEnded) {
     try {
-      (await Deno.connect({ hostname: "127.0.0.1", port })).close(); // a program that asks takes a processor longer
       await run("pg_isready", ["-q", "-h", "127.0.0.1", "-p", `${port}`]);
       return true;
     } catch {
