@@ -126,7 +126,10 @@ async function sightSet(
   last.set(store, planned);
   const turn = (async () => {
     let ahead = await before;
-    const onPlan = (plan: Plan) => (onCommit(), resolve({ ...plan, ended }));
+    const onPlan = (plan: Plan) => {
+      onCommit();
+      resolve({ ...plan, ended });
+    };
     return await replaceState("the witnesses of calls", async () => {
       try {
         return await commitSet(ctx, set, { ahead, mayLose, onPlan });
@@ -163,20 +166,26 @@ async function commitSet(
   { ahead, mayLose, onPlan }: { ahead: Ahead | undefined; mayLose: boolean; onPlan: (plan: Plan) => void },
 ): Promise<{ repeated: number; settled: Settled[] }> {
   const source = sourceOf(set[0]!.witness);
+  const { names: taken } = ahead ?? {};
   // Those of another source may be of the same calls by their counts.
-  const isApart = ctx.store.kind === "file" && ahead?.source === source &&
-    !set.some((one) => namesOf(one).some((name) => ahead.names?.has(name) ?? true));
+  const isApart = ctx.store.kind === "file" && taken !== undefined && ahead?.source === source &&
+    !set.some((one) => namesOf(one).some((name) => taken.has(name)));
   if (!isApart) await ahead?.ended;
-  const read = await findKnown(ctx, set);
-  const found = isApart && read.state === ahead.before ? inState(ahead.after, read) : read;
+  let found = await findKnown(ctx, set);
+  if (isApart && found.state === ahead!.before) found = inState(ahead!.after, found);
+  else if (isApart && found.state !== ahead!.after) {
+    await ahead!.ended;
+    found = await findKnown(ctx, set);
+  }
   const fresh = withoutRepeated(set, found.byWitness);
   const repeated = set.length - fresh.length;
   if (fresh.length === 0) return { repeated, settled: [] };
   const settled = (await matchCalls(ctx, found, fresh)).map((known) => settleCall(ctx, known));
   if (settled.every(isUnchanged)) return { repeated, settled };
+  const { state } = found;
   const step = newStep(ctx);
   const names = isOfNone(found) ? new Set(set.flatMap(namesOf)) : undefined;
-  onPlan({ source, names, before: found.state, after: found.state + BigInt(step) });
+  onPlan({ source, names, before: state, after: state + BigInt(step) });
   await commitSettled(ctx, found.guard, settled, { mayLose, step });
   return { repeated, settled };
 }
