@@ -75,9 +75,8 @@ export function createReceiver({ plans = [], sums = [] }: ReceiverSettings = {})
       const unmetered = new Counts();
       const faults = new FaultCounts(sender);
       let mayLose = false;
-      const sets: Promise<void>[] = [];
-      /** While a set is committed, the next one is planned, and the records of the one after it are read. */
-      let planned = Promise.resolve();
+      /** The last set, and the one before it: while they are committed, the next records are read, and the next set is planned. */
+      let [before, last] = [Promise.resolve(), Promise.resolve()];
       const readNext = () => {
         const read = reader.read(records.splice(0, READ_RECORDS), key);
         for (
@@ -111,22 +110,27 @@ export function createReceiver({ plans = [], sums = [] }: ReceiverSettings = {})
         endedAt = ctx.clock.monotonic();
         if (set.length === atOnce) atOnce = nextSize(atOnce, endedAt - since);
       };
-      while (failed.length === 0 && (records.length > 0 || calls.length > 0)) {
-        await ctx.turns.spend(SLICE_UNITS);
-        if (records.length > 0 && calls.length < atOnce) {
-          readNext();
-          continue;
+      try {
+        while (records.length > 0 || calls.length > 0) {
+          await ctx.turns.spend(SLICE_UNITS);
+          if (records.length > 0 && calls.length < atOnce) {
+            readNext();
+            continue;
+          }
+          await before;
+          mayLose ||= records.length > 0 || calls.length > atOnce;
+          const { promise, resolve } = Promise.withResolvers<void>();
+          [before, last] = [last, bookSet(calls.splice(0, atOnce), resolve).finally(resolve)];
+          last.catch(() => {}); // thrown below
+          await promise;
         }
-        mayLose ||= records.length > 0 || calls.length > atOnce;
-        const { promise, resolve } = Promise.withResolvers<void>();
-        sets.push(bookSet(calls.splice(0, atOnce), resolve).finally(resolve));
-        sets.at(-1)!.catch(() => {}); // thrown below
-        await planned;
-        planned = promise;
+        await before;
+        await last;
+      } catch (error) {
+        await Promise.allSettled([before, last]);
+        leftOf.set(key, [...failed, ...calls].slice(0, MAX_LEFT));
+        throw error;
       }
-      await Promise.allSettled(sets);
-      if (failed.length > 0) leftOf.set(key, [...failed, ...calls].slice(0, MAX_LEFT));
-      await Promise.all(sets);
       // One commit flushes all sets, before the sender is told.
       if (mayLose) await flushCommits(ctx.store);
       await faults.save(ctx);
