@@ -26,7 +26,7 @@ import {
 import type { ResultSet, SetWriter, Statement } from "../store/mod.ts";
 import type { CallContext } from "./context.ts";
 import { withdrawLesser } from "./sightings/entries.ts";
-import { LONG_SET, SIGHTED_STATE } from "./sightings/known_calls.ts";
+import { LONG_SET, SIGHTED_UNITS } from "./sightings/known_calls.ts";
 
 /** The booking of one caller: committed as a whole or not at all. */
 export interface Booking {
@@ -87,7 +87,7 @@ const RUN_COLUMNS = ["call_id", "session_id", "run_id"];
 export const READ_LEDGER = `SELECT ${HAS_ENABLED_RULES},
   p.newest - (SELECT position FROM rollup_positions WHERE name = 'totals'),
   p.newest - (SELECT position FROM rollup_positions WHERE name = 'decisions'),
-  ${SIGHTED_STATE}
+  ${SIGHTED_UNITS}
 FROM (SELECT coalesce(max(position), 0) AS newest FROM calls) p`;
 
 /**

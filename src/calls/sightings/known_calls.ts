@@ -66,22 +66,9 @@ export interface Found {
   byFingerprint: Map<string, Set<string>>;
   /** For a sighting that others may know by its counts only: calls with the same ones, near its time, by its index. */
   byCounts: Map<number, string[]>;
-  /** The state of the sightings: another one after each unit that writes some. */
-  state: bigint;
   /** The statement that refuses a unit unless all of this is still so. */
   guard: Statement;
 }
-
-/** Returns whether a set is of new calls only. */
-export const isOfNone = ({ byWitness, byResponse, byRequest, byFingerprint, byCounts }: Found): boolean =>
-  byWitness.size + byResponse.size + byRequest.size + byFingerprint.size + byCounts.size === 0;
-
-/** Returns what was found, for a commit after another one that changes nothing of it but the state. */
-export const inState = (state: bigint, { guard, ...found }: Found): Found => ({
-  ...found,
-  state,
-  guard: { ...guard, args: [state, ...guard.args!.slice(1)] },
-});
 
 /** SQL for the day of a call `c`, as the index of their answers has it. */
 export const DAY_OF_CALL = "(c.at / 86400000)";
@@ -142,8 +129,8 @@ export const mayBeInRow = (witness: string, { more }: Said): boolean =>
  */
 export const LONG_SET = 64;
 
-/** SQL for the state of the sightings, 0 before the first: a unit that was planned by another one is refused. */
-export const SIGHTED_STATE =
+/** SQL for the number of units that have written sightings: one that was planned by an older state is refused. */
+export const SIGHTED_UNITS =
   "coalesce((SELECT count FROM tallies WHERE what = 'sightings' AND name = '' AND outcome = ''), 0)";
 
 /** Says that there are witnesses of calls, so that bookings look for them. */
@@ -152,10 +139,10 @@ export const NOTE_SIGHTINGS: Statement = {
     "INSERT INTO tallies (what, name, outcome, count) VALUES ('sightings', '', '', 1) ON CONFLICT DO NOTHING",
 };
 
-const STATE = `SELECT ${SIGHTED_STATE},
+const STATE = `SELECT ${SIGHTED_UNITS},
   (SELECT coalesce(max(position), 0) FROM calls)`;
 
-const IS_UNCHANGED = `${SIGHTED_STATE} = ?1
+const IS_UNCHANGED = `${SIGHTED_UNITS} = ?1
 AND NOT EXISTS (SELECT 1 FROM calls c ${NOT_INDEXED} WHERE c.position > ?2 AND (c.adjusts IS NOT NULL
   OR c.response_id IN (SELECT value FROM json_each(?3))
   OR c.source IN ('gateway', 'run', 'meter') AND c.input_tokens IN (SELECT CAST(value AS BIGINT) FROM json_each(?4))))`;
@@ -187,7 +174,6 @@ export async function findKnown({ store, query }: CallContext, set: readonly Wit
     byRequest: new Map(),
     byFingerprint: new Map(),
     byCounts: idsByCounts(byCounts, counted?.rows),
-    state: state!.rows[0]![0] as bigint,
     guard: requireThat({
       sql: IS_UNCHANGED,
       args: [

@@ -9,8 +9,7 @@ import { replaceState, type Statement, type Store } from "../../store/mod.ts";
 import { bookLooseCalls } from "../book_call.ts";
 import type { CallContext } from "../context.ts";
 import { amendCalls, withdrawCalls } from "./entries.ts";
-import { sourceOf } from "./calls_by_counts.ts";
-import { findKnown, inState, isOfNone, type Witness } from "./known_calls.ts";
+import { findKnown, type Witness } from "./known_calls.ts";
 import { matchCalls } from "./match_calls.ts";
 import { type Said, type SightingOrigin, type Witnessed, witnessOf } from "./said.ts";
 import { type Outcome, settleCall, type Settled } from "./settle_call.ts";
@@ -94,24 +93,8 @@ function refuse(result: SightingResult, index: number, reason: string): void {
   result.reasons.set(index, reason);
 }
 
-/** A set whose commit may not have ended: the next one is read before that, and planned meanwhile. */
-interface Ahead {
-  source: string;
-  /** All names of its calls; undefined if some of them were known before. */
-  names: ReadonlySet<string> | undefined;
-  /** The states of the sightings before and after its commit. */
-  before: bigint;
-  after: bigint;
-  /** Resolves when it has ended, also where it has failed. */
-  ended: Promise<unknown>;
-}
-type Plan = Omit<Ahead, "ended">;
-
-/**
- * The last set of each database, as soon as it is planned, while its commit has not ended. The sets of a process follow each other:
- * each begins with a read. Other processes are refused by the guard, and read again.
- */
-const last = new WeakMap<Store, Promise<Ahead | undefined>>();
+/** The sets of a process follow each other: each begins with a read. Other processes are refused by the guard, and read again. */
+const turns = new WeakMap<Store, Promise<unknown>>();
 
 /** Commits some sightings, and counts what they have changed. */
 async function sightSet(
@@ -120,27 +103,12 @@ async function sightSet(
   { result, mayLose, onCommit }: { result: SightingResult; mayLose: boolean; onCommit: () => void },
 ): Promise<void> {
   if (set.length === 0) return;
-  const { store } = ctx;
-  const { promise: planned, resolve } = Promise.withResolvers<Ahead | undefined>();
-  const before = last.get(store);
-  last.set(store, planned);
+  const before = turns.get(ctx.store);
   const turn = (async () => {
-    let ahead = await before;
-    const onPlan = (plan: Plan) => {
-      onCommit();
-      resolve({ ...plan, ended });
-    };
-    return await replaceState("the witnesses of calls", async () => {
-      try {
-        return await commitSet(ctx, set, { ahead, mayLose, onPlan });
-      } catch (error) {
-        await ahead?.ended;
-        ahead = undefined;
-        throw error;
-      }
-    }).finally(() => resolve(ahead));
+    await before;
+    return await replaceState("the witnesses of calls", () => commitSet(ctx, set, mayLose, onCommit));
   })();
-  const ended = turn.catch(() => {}).then(() => last.get(store) === planned && last.delete(store));
+  turns.set(ctx.store, turn.catch(() => {}));
   const { repeated, settled } = await turn;
   result.duplicates += repeated;
   for (const { booked, amended, withdrawn, outcomes } of settled) {
@@ -163,47 +131,25 @@ async function sightSet(
 async function commitSet(
   ctx: CallContext,
   set: readonly Witnessed[],
-  { ahead, mayLose, onPlan }: { ahead: Ahead | undefined; mayLose: boolean; onPlan: (plan: Plan) => void },
+  mayLose: boolean,
+  onCommit: () => void,
 ): Promise<{ repeated: number; settled: Settled[] }> {
-  const source = sourceOf(set[0]!.witness);
-  const { names: taken } = ahead ?? {};
-  // Those of another source may be of the same calls by their counts.
-  const isApart = ctx.store.kind === "file" && taken !== undefined && ahead?.source === source &&
-    !set.some((one) => namesOf(one).some((name) => taken.has(name)));
-  if (!isApart) await ahead?.ended;
-  let found = await findKnown(ctx, set);
-  if (isApart && found.state === ahead!.before) found = inState(ahead!.after, found);
-  else if (isApart && found.state !== ahead!.after) {
-    await ahead!.ended;
-    found = await findKnown(ctx, set);
-  }
+  const found = await findKnown(ctx, set);
   const fresh = withoutRepeated(set, found.byWitness);
   const repeated = set.length - fresh.length;
   if (fresh.length === 0) return { repeated, settled: [] };
   const settled = (await matchCalls(ctx, found, fresh)).map((known) => settleCall(ctx, known));
-  if (settled.every(isUnchanged)) return { repeated, settled };
-  const { state } = found;
-  const step = newStep(ctx);
-  const names = isOfNone(found) ? new Set(set.flatMap(namesOf)) : undefined;
-  onPlan({ source, names, before: state, after: state + BigInt(step) });
-  await commitSettled(ctx, found.guard, settled, { mayLose, step });
+  onCommit();
+  await commitSettled(ctx, found.guard, settled, mayLose);
   return { repeated, settled };
 }
-
-/** Returns the names that other sightings of the same call may have, too. */
-const namesOf = ({ witness, said, requestId, fingerprint }: Witnessed) =>
-  [witness, said.response, requestId, fingerprint].filter((name) => name != null);
-
-/** Returns by how much a unit moves the state of the sightings: other units, by other numbers. */
-const newStep = ({ ids }: Pick<CallContext, "ids">): number =>
-  1 + (Number.parseInt(ids.next("amd").slice(-6), 36) || 0);
 
 /** Commits what has changed of some calls, unless what it was planned by is no longer so. */
 export async function commitSettled(
   ctx: CallContext,
   guard: Statement,
   settled: readonly Settled[],
-  { mayLose = false, step = newStep(ctx) } = {},
+  mayLose = false,
 ): Promise<void> {
   if (settled.every(isUnchanged)) return;
   const calls = settled.flatMap(({ booked }) => booked ?? []);
@@ -224,7 +170,7 @@ export async function commitSettled(
       ...keepWitnesses(settled.flatMap(({ witnesses }) => witnesses)),
       ...keepTags(settled),
       ...amended.length + withdrawn.length > 0 ? [FORGET_HEADROOM] : [],
-      { sql: MOVE_STATE, args: [step] },
+      COUNT,
     ],
     amended: amended.map(({ to, from }) => ({ ...to, callId: from.callId })),
   };
@@ -278,6 +224,7 @@ function keepTags(settled: readonly Settled[]): Statement[] {
   return rows.length === 0 ? [] : [{ sql: KEEP_TAGS, each: { columns: ["call_id", "tags"], rows } }];
 }
 
-const MOVE_STATE =
-  `INSERT INTO tallies (what, name, outcome, count) VALUES ('sightings', '', '', CAST(?1 AS BIGINT))
-ON CONFLICT (what, name, outcome) DO UPDATE SET count = tallies.count + excluded.count`;
+const COUNT: Statement = {
+  sql: `INSERT INTO tallies (what, name, outcome, count) VALUES ('sightings', '', '', 1)
+ON CONFLICT (what, name, outcome) DO UPDATE SET count = tallies.count + 1`,
+};

@@ -75,8 +75,8 @@ export function createReceiver({ plans = [], sums = [] }: ReceiverSettings = {})
       const unmetered = new Counts();
       const faults = new FaultCounts(sender);
       let mayLose = false;
-      /** The last set, and the one before it: while they are committed, the next records are read, and the next set is planned. */
-      let [before, last] = [Promise.resolve(), Promise.resolve()];
+      /** The last set: while it is committed, the next records are read. */
+      let booked = Promise.resolve();
       const readNext = () => {
         const read = reader.read(records.splice(0, READ_RECORDS), key);
         for (
@@ -94,43 +94,30 @@ export function createReceiver({ plans = [], sums = [] }: ReceiverSettings = {})
         for (const hint of read.hints) hints.add(hint);
         calls.push(...read.calls);
       };
-      /** The calls of sets that could not be booked. */
-      const failed: CallRecord[] = [];
-      let endedAt = 0;
       const bookSet = async (set: readonly CallRecord[], onCommit: () => void) => {
-        const begunAt = ctx.clock.monotonic();
+        const before = ctx.clock.monotonic();
         try {
           await book(ctx, set, sender, { rejected, faults, plans, mayLose, onCommit });
         } catch (error) {
-          failed.push(...set);
+          leftOf.set(key, [...set, ...calls].slice(0, MAX_LEFT));
           throw error;
         }
-        // A set waits for the commit of the one before it.
-        const since = Math.max(begunAt, endedAt);
-        endedAt = ctx.clock.monotonic();
-        if (set.length === atOnce) atOnce = nextSize(atOnce, endedAt - since);
+        if (set.length === atOnce) atOnce = nextSize(atOnce, ctx.clock.monotonic() - before);
       };
-      try {
-        while (records.length > 0 || calls.length > 0) {
-          await ctx.turns.spend(SLICE_UNITS);
-          if (records.length > 0 && calls.length < atOnce) {
-            readNext();
-            continue;
-          }
-          await before;
-          mayLose ||= records.length > 0 || calls.length > atOnce;
-          const { promise, resolve } = Promise.withResolvers<void>();
-          [before, last] = [last, bookSet(calls.splice(0, atOnce), resolve).finally(resolve)];
-          last.catch(() => {}); // thrown below
-          await promise;
+      while (records.length > 0 || calls.length > 0) {
+        await ctx.turns.spend(SLICE_UNITS);
+        if (records.length > 0 && calls.length < atOnce) {
+          readNext();
+          continue;
         }
-        await before;
-        await last;
-      } catch (error) {
-        await Promise.allSettled([before, last]);
-        leftOf.set(key, [...failed, ...calls].slice(0, MAX_LEFT));
-        throw error;
+        await booked;
+        mayLose ||= records.length > 0 || calls.length > atOnce;
+        const { promise, resolve } = Promise.withResolvers<void>();
+        booked = bookSet(calls.splice(0, atOnce), resolve).finally(resolve);
+        booked.catch(() => {}); // thrown below
+        await promise;
       }
+      await booked;
       // One commit flushes all sets, before the sender is told.
       if (mayLose) await flushCommits(ctx.store);
       await faults.save(ctx);
