@@ -45,7 +45,14 @@ for (const kind of kinds) {
         LOG,
         sighting({ ref: "msg_012345abcdef", provider: undefined, tools: ["Bash"], serviceTier: "batch" }),
       ],
-      [LOG, { ...plain, ref: "a_record:a", at: AT + 1, isCopy: true, quality: "provisional", marks: ["disputed"] }],
+      [LOG, {
+        ...plain,
+        ref: "a_record:a",
+        at: AT + 1,
+        isCopy: true,
+        quality: "provisional",
+        marks: ["disputed"],
+      }],
       [{ ...LOG, source: "otlp", machine: "x" }, {
         ...plain,
         ref: "a_trace:b",
