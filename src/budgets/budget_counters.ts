@@ -1,4 +1,5 @@
 import {
+  atMost64Bits,
   columnOf,
   type Counted,
   counterSum,
@@ -256,7 +257,7 @@ function selectAllEntities(
     : `(EXISTS (SELECT 1 FROM run_usage u WHERE u.run_id = s.id AND u.agent_id = ?2)
       OR EXISTS (SELECT 1 FROM runs r WHERE r.run_id = s.id AND r.agent_id = ?2))`;
   const value = from === 0
-    ? `${counterValue(kind, "s.id")} + coalesce(tail.cost, 0)`
+    ? atMost64Bits(`${counterValue(kind, "s.id")} + coalesce(tail.cost, 0)`)
     : sumOfCalls(`${indexedBy("calls_by_session")} WHERE c.session_id = s.id AND c.at >= ?4`);
   return {
     sql: `WITH tail(id, cost) AS MATERIALIZED (
@@ -295,8 +296,8 @@ function selectEntities(kind: "run" | "session", row: BudgetRow, owner?: string)
   UNION ${othersOf(kind, named)}
 ) s WHERE ${isCounted(row, scopeSql(kind, "s.id"), "?1")} AND CAST(?2 AS TEXT) IS NOT NULL
   AND ${isOwned(kind)}
-ORDER BY ${counterValue(kind, "s.id")} + ${
-      sumOfTail(`c.${id} = s.id`)
+ORDER BY ${
+      atMost64Bits(`${counterValue(kind, "s.id")} + ${sumOfTail(`c.${id} = s.id`)}`)
     } DESC, s.id DESC LIMIT ${READ_EXACTLY}`,
     args: [per, named?.id ?? "", owner ?? null],
   };

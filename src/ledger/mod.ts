@@ -67,7 +67,6 @@ export {
   sumOfCalls,
   sumOfCounters,
   sumOfKind,
-  sumOfParts,
   sumOfTail,
   sweepWindows,
   TAIL_WITH_RULES,

@@ -82,11 +82,11 @@ export const toNano = (whole: string, rest: string) =>
   `CASE WHEN ${whole} + ${rest} / ${NANO_PER_USD} > 9223372035 THEN ${MAX_NANO_USD}
     ELSE (${whole} + ${rest} / ${NANO_PER_USD}) * ${NANO_PER_USD} + ${rest} % ${NANO_PER_USD} END`;
 
-/** SQL for a sum, of which one term is `wide()`, saturated at 64 bits. */
-export const atMost64Bits = (sum: string) => `CAST(min(${MAX_NANO_USD}, ${sum}) AS BIGINT)`;
+/** SQL for a sum whose terms are of 64 bits each, saturated at 64 bits. */
+export const atMost64Bits = (sum: string) => `CAST(min(${MAX_NANO_USD}, ${wide("0")} + ${sum}) AS BIGINT)`;
 
 /** SQL for the sum of integers, 0 for none: each part of an amount is small enough that no sum of them passes 64 bits. */
-export const sumOfParts = (part: string) => `coalesce(CAST(sum(${part}) AS BIGINT), 0)`;
+const sumOfParts = (part: string) => `coalesce(CAST(sum(${part}) AS BIGINT), 0)`;
 
 /** SQL for the sum of counters, in nano-USD. */
 export const sumOfCounters = (counter: string) =>
@@ -138,7 +138,7 @@ export const sumOfTail = (condition: string) =>
 
 /** SQL for the settled cost of a run, in nano-USD, on which budgets are decided. */
 export const runCost = (runId: string) =>
-  atMost64Bits(`${wide(counterValue("run", runId))} + ${sumOfTail(`c.run_id = ${runId}`)}`);
+  atMost64Bits(`${counterValue("run", runId)} + ${sumOfTail(`c.run_id = ${runId}`)}`);
 
 /** SQL for whether there is an enabled rule; then the counters are advanced call by call, see alerts/. */
 const HAS_RULES = `EXISTS (SELECT 1 FROM alert_rules ${indexedBy("alert_rules_fired")} WHERE enabled = 1)`;

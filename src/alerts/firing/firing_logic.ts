@@ -5,6 +5,7 @@ import {
   ADD_TO_COUNTER,
   ALL_CALLS,
   amountIn,
+  atMost64Bits,
   columnOf,
   COST_COLUMNS,
   COUNTED_COLUMNS,
@@ -98,9 +99,8 @@ const HOUR = {
       WHERE c.at >= ${from} AND c.at < ${to} AND ${BEFORE_OR_AT} AND ${isIn(scope)}`,
         amount,
       );
-    return `(${counterSum("minute", scope, second, end)} - ${calls(this.to, end)} + ${
-      calls(this.from, second)
-    })`;
+    const minutes = counterSum("minute", scope, second, end);
+    return atMost64Bits(`${minutes} - ${calls(this.to, end)} + ${calls(this.from, second)}`);
   },
 };
 

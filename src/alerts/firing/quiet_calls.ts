@@ -12,11 +12,11 @@ import {
   IS_UNDECIDED,
   markQuiet,
   scopeSql,
-  sumOfParts,
+  sumOfAmounts,
   UNDECIDED,
 } from "../../ledger/mod.ts";
 import { reachedInZones } from "./zoned_rules.ts";
-import { indexedBy, ORDERED_JOIN, type Statement, wide } from "../../store/mod.ts";
+import { indexedBy, ORDERED_JOIN, type Statement } from "../../store/mod.ts";
 
 /*
  * The calls of a set fire no rule, whatever their order, if no window reaches a threshold even with all that they cost together.
@@ -29,7 +29,7 @@ const canReach = (type: string, value: string) =>
     WHERE r.is_armed = 1 AND r.scope = s.scope AND r.threshold_type = '${type}')
   AND EXISTS (SELECT 1 FROM alert_rules r ${indexedBy("alert_rules_armed")}
     WHERE r.is_armed = 1 AND r.scope = s.scope AND r.threshold_type = '${type}'
-      AND r.threshold_nano_usd <= ${atMost64Bits(`${wide(value)} + (SELECT more FROM n)`)})`;
+      AND r.threshold_nano_usd <= ${atMost64Bits(`${value} + (SELECT more FROM n)`)})`;
 
 const NOW = "(SELECT now FROM n)";
 const MONTH = windowSql("month", NOW);
@@ -67,7 +67,7 @@ const REACHED_BY_SUBJECTS = Object.entries({
   ].map(([index, matches]) =>
     `EXISTS (SELECT 1 FROM g s ${ORDERED_JOIN} alert_rules r ${indexedBy(index!)}
       ON ${matches} AND r.threshold_type = '${type}'
-        AND r.threshold_nano_usd <= ${atMost64Bits(`${wide(value)} + (SELECT more FROM n)`)})`
+        AND r.threshold_nano_usd <= ${atMost64Bits(`${value} + (SELECT more FROM n)`)})`
   )
 );
 
@@ -98,8 +98,10 @@ export const markQuietCalls = (time: string, now: number): Statement => ({
 ), e AS MATERIALIZED (${ENTRIES}), s AS MATERIALIZED (SELECT DISTINCT scope FROM e WHERE scope IS NOT NULL),
 g AS MATERIALIZED (SELECT DISTINCT c.shape, c.scope FROM call_scopes c WHERE c.scope IS NOT NULL AND ${IS_UNDECIDED}),
 n AS MATERIALIZED (SELECT ${time} AS now, (SELECT ${
-    sumOfParts("CASE WHEN t.cost_nano_usd > 0 THEN t.cost_nano_usd END")
-  } + ${sumOfParts("CASE WHEN t.plan_nano_usd > 0 THEN t.plan_nano_usd END")} FROM t) AS more)
+    atMost64Bits(
+      `${sumOfAmounts("max(t.cost_nano_usd, 0)")} + ${sumOfAmounts("max(t.plan_nano_usd, 0)")}`,
+    )
+  } FROM t) AS more)
 SELECT CASE WHEN ${REASONS.join("\n  OR ")} THEN 0 ELSE 1 END) = 1`),
   args: [now],
 });

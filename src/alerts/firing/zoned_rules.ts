@@ -10,7 +10,7 @@ import {
   sumOfKind,
   windowEnd,
 } from "../../ledger/mod.ts";
-import { isAfter, NOT_INDEXED, ORDERED_JOIN, wide } from "../../store/mod.ts";
+import { isAfter, NOT_INDEXED, ORDERED_JOIN } from "../../store/mod.ts";
 import { ALL, EACH, SCOPES_OF_SUBJECTS, SINGLE } from "./subject_rules.ts";
 
 /*
@@ -33,7 +33,7 @@ function spentIn(
   );
   const days = daysIn(calendar);
   return atMost64Bits(
-    `${wide(sumOfKind(days, scope, from, to))} + CASE ${days} WHEN 'day' THEN 0 ELSE ${tail} END`,
+    `${sumOfKind(days, scope, from, to)} + CASE ${days} WHEN 'day' THEN 0 ELSE ${tail} END`,
   );
 }
 
@@ -83,7 +83,7 @@ export const reachedInZones = (source: string, matches: string, now: string, mor
     ON r.enabled = 1 AND r.calendar IS NOT NULL AND ${matches} AND r.threshold_nano_usd <= ${
     atMost64Bits(
       `${
-        wide(sumOfKind(daysIn("r.calendar"), "s.scope", startIn("r.calendar", now), "9223372036854775807"))
+        sumOfKind(daysIn("r.calendar"), "s.scope", startIn("r.calendar", now), "9223372036854775807")
       } + ${more}`,
     )
   })`;

@@ -234,14 +234,14 @@ const IS_OF = `CASE k.kind WHEN '' THEN true
 } END`;
 
 /** The minutes of the rolling hour, and the calls in the part of its first minute that is within it. */
-const HOUR = `${counterSum("minute", "k.scope", FIRST_MINUTE_ENDS, FOREVER)} + ${
+const HOUR = atMost64Bits(`${counterSum("minute", "k.scope", FIRST_MINUTE_ENDS, FOREVER)} + ${
   sumOfCalls(
     `${
       indexedBy("calls_by_time")
     } WHERE c.at >= k.starts AND c.at < ${FIRST_MINUTE_ENDS} AND ${IS_COUNTED} AND ${IS_OF}`,
     amountIn("k.scope", "c"),
   )
-}`;
+}`);
 
 // A session that began in the window has a counter; of an older one the calls are added up.
 const SESSION = `CASE WHEN k.starts <= coalesce((SELECT z.first_at FROM spend_counters z
@@ -256,7 +256,7 @@ const SESSION = `CASE WHEN k.starts <= coalesce((SELECT z.first_at FROM spend_co
 /** SQL for whether a run has others below it, without which `m` isn't made. */
 const HAS_RUNS = `EXISTS (SELECT 1 FROM runs c ${indexedBy("runs_by_parent")} WHERE c.parent_run_id = k.id)`;
 const RUN = atMost64Bits(
-  `${wide(counterValue("run", "k.id"))} + CASE WHEN ${HAS_RUNS} THEN (SELECT ${sumOfCounters("z")} FROM m
+  `${counterValue("run", "k.id")} + CASE WHEN ${HAS_RUNS} THEN (SELECT ${sumOfCounters("z")} FROM m
     ${ORDERED_JOIN} spend_counters z ON z.kind = 'run' AND z.scope = m.run_id AND z.start = 0
     WHERE m.scope = k.scope) ELSE 0 END`,
 );
@@ -284,7 +284,7 @@ const held = (amount: string, isCounted: string) =>
   sumOf(amount, `FROM reservations h WHERE h.scope = k.scope AND h.at >= k.starts AND ${isCounted}`);
 
 /** `worst` includes the bounds of sent calls that are neither booked nor in progress, and what lost calls may have cost. */
-const AMOUNTS = `${atMost64Bits(`${wide(SETTLED)} + ${OF_TAIL}`)} AS settled,
+const AMOUNTS = `${atMost64Bits(`${SETTLED} + ${OF_TAIL}`)} AS settled,
     ${held("h.estimate_nano_usd", IN_PROGRESS)} AS estimated,
     ${held("h.worst_nano_usd", `(${IN_PROGRESS} OR h.is_held = 1)`)} AS worst`;
 
@@ -310,7 +310,7 @@ export const WITH_STANDINGS = { one: ofOne(calls(true)), many: standingsOf(calls
 
 /** SQL for the cost of all calls. */
 export const SPENT_IN_ALL = atMost64Bits(
-  `${wide(counterValue("lifetime", "''"))} + ${
+  `${counterValue("lifetime", "''")} + ${
     sumOfCalls(`${NOT_INDEXED} WHERE ${isAfter(DECIDED_POSITION, "c.position")}`)
   }`,
 );
