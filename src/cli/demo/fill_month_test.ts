@@ -13,7 +13,7 @@ const END = Date.parse("2026-11-20T15:20:00.000Z");
 const HOURS = 3;
 
 /** Seconds: shorter than the pauses of its agents. */
-const STEP = 4;
+const STEP = 2;
 
 /** Makes up some days, and returns their books. */
 async function fillDays(days: number) {
@@ -108,6 +108,6 @@ Deno.test("its agents continue at a pace at which no budget is used up within ho
   const perHour = agents.reduce((sum, { cost_usd }) => sum + cost_usd, 0) / HOURS;
   assert.ok(perHour > 0.5 && perHour < 3, `$${perHour} per hour`);
   const callsPerHour = agents.reduce((sum, { model_calls }) => sum + model_calls, 0) / HOURS;
-  assert.ok(callsPerHour > 180 && callsPerHour < 600, `${callsPerHour} calls per hour`);
+  assert.ok(callsPerHour > 120 && callsPerHour < 600, `${callsPerHour} calls per hour`);
   await close();
 });
