@@ -35,9 +35,8 @@ export async function readCommandLine(argv: readonly string[]): Promise<CommandL
   const commands = await loadCommands(argv[argv[0] === "help" ? 1 : 0]);
   const options = allOptions(commands);
   const tokens = tokenize(argv, (name) => options[optionName(name)]?.type === "string");
-  const needsNone = /^(help|version|)$/.test(
-    argv.filter((word) => word === "-" || !word.startsWith("-")).join(" "),
-  );
+  const words = tokens.flatMap((token) => token.kind === "positional" ? [token.value] : []);
+  const needsNone = /^(help|version|)$/.test(words.join(" "));
   const isKnown = (commands.length > 0 || needsNone) &&
     tokens.every((token) => token.kind === "positional" || Object.hasOwn(options, nameOf(token)));
   return parseCommandLine(argv, isKnown ? commands : await loadAllCommands());

@@ -144,7 +144,7 @@ Deno.test("readCommandLine() reads a line with the commands of its first word as
       ]);
       assert.deepEqual(one, all);
     }),
-    { numRuns: 300 },
+    { numRuns: 300, examples: [[["--", "--session"]]] },
   );
 });
 
