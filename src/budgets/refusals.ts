@@ -8,10 +8,10 @@ import {
   ALL_SEEING,
   counterIn,
   entityOf,
-  NOBODY,
   ownsScope,
   scopeOf,
   scopeText,
+  SEES_NOTHING,
   type Viewer,
   viewerOf,
 } from "../ledger/mod.ts";
@@ -87,7 +87,7 @@ export function budgetExceeded(refused: RefusedCall): BudgetExceededError {
   const { message, details } = describe(refused, viewer);
   const whole = describe(refused, ALL_SEEING);
   return new BudgetExceededError(message, details, {
-    ...describe(refused, logOwner === null ? NOBODY : viewerOf({ agentId: logOwner })),
+    ...describe(refused, logOwner === null ? SEES_NOTHING : viewerOf({ agentId: logOwner })),
     facts: {
       reason: refused.refusals[0]!.reason,
       ...(model && { provider: model.provider, model: model.model }),

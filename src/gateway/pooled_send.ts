@@ -1,6 +1,5 @@
 import type { RequestOptions } from "node:http";
 import { messageOf } from "../kernel/errors.ts";
-import { RecentMap } from "../kernel/recent_map.ts";
 import { createSingleSendFetch } from "../kernel/single_send.ts";
 import { PooledAnswer, type ProviderAnswer } from "./provider_answer.ts";
 
@@ -15,9 +14,6 @@ export type Send = (url: string, init?: RequestInit) => Promise<ProviderAnswer>;
 
 /** The longest time that an idle connection is kept. It is shorter than that of servers, which would otherwise end one just as a request is sent. */
 const KEPT_MS = 4_000;
-
-/** The addresses that are kept as they were parsed: there is one for each provider, but for Gemini's, which name the model. */
-const MAX_ADDRESSES = 100;
 
 /**
  * Returns a function that sends each request once. It keeps connections for the next request, since a new one takes a TLS
@@ -51,17 +47,11 @@ async function loadClients(): Promise<Send> {
     import("node:url"),
   ]);
   const options = { keepAlive: true, timeout: KEPT_MS, maxSockets: Infinity, maxFreeSockets: 256 };
-  const addresses = new RecentMap<RequestOptions>(MAX_ADDRESSES);
-  const addressOf = (url: string) => {
-    let address = addresses.get(url);
-    if (!address) addresses.set(url, address = urlToHttpOptions(new URL(url)));
-    return address;
-  };
   const agents = { "http:": new http.Agent(options), "https:": new https.Agent(options) };
   return (url, { method = "GET", headers, body, signal, onSent }: SendInit = {}) =>
     new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason);
-      const address = addressOf(url);
+      const address = urlToHttpOptions(new URL(url));
       const isSecure = address.protocol === "https:";
       const given: RequestOptions = {
         ...address,

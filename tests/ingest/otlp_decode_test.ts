@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import { decodeJson, decodeProtobuf } from "../../src/ingest/otlp/decode/mod.ts";
+import { READ_ATTRIBUTES } from "../../src/ingest/otlp/dialects/registry.ts";
 import type { TelemetryRecord } from "../../src/ingest/otlp/records.ts";
 import { encodeOtlp } from "../harness/otlp_messages.ts";
 import { anyCharacter } from "../harness/any_character.ts";
@@ -19,6 +20,17 @@ const fromJson = (signal: "traces" | "logs", request: unknown) =>
   decode(decodeJson(request, signal, ALL)).records;
 const fromBytes = (signal: "traces" | "logs", bytes: Uint8Array) =>
   decode(decodeProtobuf(bytes, signal, ALL)).records;
+
+Deno.test("the attributes that the readers of records name are among those that are read", async () => {
+  const folder = new URL("../../src/ingest/otlp/", import.meta.url);
+  const named: string[] = [];
+  for (const file of ["call_records.ts", "read_records.ts", "decode/decoded.ts"]) {
+    const source = await Deno.readTextFile(new URL(file, folder));
+    named.push(...[...source.matchAll(/attributes\.(?:get|has)\("([^"]+)"\)/g)].map(([, name]) => name!));
+  }
+  assert.ok(named.includes("session.id"), `${named}`);
+  assert.deepEqual(named.filter((name) => !READ_ATTRIBUTES.has(name)), []);
+});
 
 const TRACE = "5b8efff798038103d269b633813fc60c";
 const SPAN = "eee19b7ec3c1b174";

@@ -9,9 +9,9 @@ import {
   idOfScope,
   isScopeOf,
   kindOfScope,
-  NOBODY,
   scopeOf,
   scopeSql,
+  SEES_NOTHING,
   viewerOf,
 } from "./mod.ts";
 
@@ -40,6 +40,6 @@ Deno.test("a viewer of one agent sees that agent and its own key, another one al
   assert.deepEqual(seen(one), [true, false, true, false, false, false]);
   assert.deepEqual(seen(viewerOf({ agentId: "ann" })), [true, false, false, false, false, false]);
   assert.deepEqual(seen(viewerOf({ keyId: "key_1" })), Array(6).fill(true));
-  assert.deepEqual([seen(ALL_SEEING), seen(NOBODY)], [Array(6).fill(true), Array(6).fill(false)]);
-  assert.deepEqual([one.scopes, ALL_SEEING.scopes, NOBODY.scopes], [["ann", "key key_1"], [], []]);
+  assert.deepEqual([seen(ALL_SEEING), seen(SEES_NOTHING)], [Array(6).fill(true), Array(6).fill(false)]);
+  assert.deepEqual([one.scopes, ALL_SEEING.scopes, SEES_NOTHING.scopes], [["ann", "key key_1"], [], []]);
 });

@@ -62,5 +62,11 @@ export function callScopes(
 /** The viewer of callers within this process, which can read the database anyway. */
 export const ALL_SEEING: Viewer = viewerOf({});
 
-/** A viewer of nothing that belongs to an agent or a key: no agent has a blank in its name. */
-export const NOBODY: Viewer = { ...viewerOf({ agentId: " " }), scopes: [] };
+/** A viewer of nothing that belongs to an agent or a key. */
+export const SEES_NOTHING: Viewer = {
+  keyId: null,
+  agentId: undefined,
+  seesAll: false,
+  scopes: [],
+  sees: () => false,
+};
